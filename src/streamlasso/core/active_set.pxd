@@ -1,0 +1,32 @@
+from streamlasso.core.factor cimport Factor
+from streamlasso.core.moments cimport Moments
+
+cdef class ActiveSet:
+    cdef readonly Py_ssize_t p
+    cdef Factor factor
+    cdef Py_ssize_t[::1] members, where, candidates
+    cdef double[::1] b, sign, g, tau, ridge, tol, target
+    cdef signed char[::1] resting
+    cdef bint has_ridge, has_free, broken
+    cdef Py_ssize_t age, n_resting
+
+    cdef int solve(self, Moments m) noexcept nogil
+    cdef void gradient(self, Moments m) noexcept nogil
+    cdef bint refactor(self, Moments m) noexcept nogil
+    cdef bint append(self, Moments m, Py_ssize_t j) noexcept nogil
+    cdef bint enter(self, Moments m, Py_ssize_t j, double direction) noexcept nogil
+    cdef void leave(self, Py_ssize_t q) noexcept nogil
+    cdef void reset(self) noexcept nogil
+    cdef void absorb(self, double* z) noexcept nogil
+    cdef void expel(self, double* z) noexcept nogil
+    cdef void _join(self, Py_ssize_t j, double sign, double b) noexcept nogil
+    cdef void _rest(self, Py_ssize_t j) noexcept nogil
+    cdef void _wake(self) noexcept nogil
+    cdef void _drop_barred(self) noexcept nogil
+    cdef void _enter_free(self, Moments m) noexcept nogil
+    cdef Py_ssize_t _descend(self, Moments m) noexcept nogil
+    cdef bint _settled(self) noexcept nogil
+    cdef bint _settle(self, Moments m) noexcept nogil
+    cdef Py_ssize_t _violators(self) noexcept nogil
+    cdef Py_ssize_t _enter_violators(self, Moments m, Py_ssize_t n) noexcept nogil
+    cdef int _coordinate_descent(self, Moments m) noexcept nogil

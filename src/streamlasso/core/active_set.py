@@ -1,0 +1,423 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The exact solver of one quadratic problem, warm from the last one:
+
+    minimise over b    (1/2) b'Hb - c'b + sum_j tau_j |b_j|,        H = S + diag(ridge)
+
+With `g = c - Hb`, the optimality conditions are  g_j = tau_j sign(b_j)  where b_j != 0  and  |g_j| <= tau_j  elsewhere.
+
+1. Descend: with the signs of the members held, the optimum is one linear system away. Walk towards it; a
+   coefficient that reaches zero on the way leaves, and the walk turns to the optimum of those left.
+2. Look at all p conditions. Those that are violated become candidates; the worst one enters, descend, and so on through the candidates.
+3. Stop when no condition is violated by more than `tol_j`.
+
+Every walk lowers the objective, so no set of signs comes back and the loop ends. A candidate that is a combination of the members
+(more features than rows, duplicates) cannot be factored; along the direction that leaves the fit unchanged the penalty is linear, so
+the walk goes on until some member reaches zero, and the candidate takes its place.
+
+Conventions: `tau_j = inf` bars a feature, `tau_j = 0` leaves it unpenalised. Everything but `g`, `tau`, `tol`, `ridge`, `where` is
+indexed by position among the members.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs, isinf
+from cython.cimports.streamlasso.core.factor import Factor
+from cython.cimports.streamlasso.core.kernels import axpy
+from cython.cimports.streamlasso.core.moments import Moments
+
+#: A feature whose pivot falls below this share of its variance is a combination of the members.
+DEPENDENT = cython.declare(cython.double, 1e-11)
+
+SOLVED = cython.declare(cython.int, 0)
+DEGENERATE = cython.declare(cython.int, 1)
+
+
+@cython.cclass
+class ActiveSet:
+    """The members, their signs and coefficients, and the factor of their block."""
+
+    def __cinit__(self, p: cython.Py_ssize_t):
+        self.p = p
+        self.factor = Factor(p)
+        self.members = np.zeros(p, dtype=np.intp)
+        self.where = np.full(p, -1, dtype=np.intp)
+        self.candidates = np.zeros(p, dtype=np.intp)
+        self.resting = np.zeros(p, dtype=np.int8)
+        self.b = np.zeros(p)
+        self.sign = np.zeros(p)
+        self.target = np.zeros(p)
+        self.g = np.zeros(p)
+        self.tau = np.zeros(p)
+        self.tol = np.zeros(p)
+        self.ridge = np.zeros(p)
+        self.has_ridge = self.has_free = self.broken = False
+        self.age = self.n_resting = 0
+
+    def solve(self, m):
+        """Solve for the current m, tau, ridge; DEGENERATE where it took the fallback."""
+        n: cython.Py_ssize_t
+        changes: cython.Py_ssize_t = 0
+        wakes: cython.Py_ssize_t = 0
+        self._drop_barred()
+        if self.has_ridge or self.broken:
+            self.refactor(m)
+        if self.has_free:
+            self._enter_free(m)
+        while changes <= 100 + 10 * self.p:
+            changes += self._descend(m)
+            self.gradient(m)
+            if not self._settled() and not self._settle(m):
+                changes += 1
+                continue
+            n = self._violators()
+            if n == 0:
+                if self.n_resting == 0:
+                    return SOLVED
+                self._wake()
+                wakes += 1
+                if self._violators() == 0:
+                    return SOLVED
+                if wakes == 3:
+                    break
+                n = self._violators()
+            changes += self._enter_violators(m, n)
+        self._wake()
+        return self._coordinate_descent(m)
+
+    def reset(self):
+        """Everything at zero."""
+        while self.factor.k > 0:
+            self.factor.k -= 1
+            self.where[self.members[self.factor.k]] = -1
+        self.broken = False
+
+    # --- the rows of the stream ---------------------------------------------------------------------------------
+
+    def absorb(self, z):
+        """S has become S + z z'."""
+        i: cython.Py_ssize_t
+        if self.has_ridge or self.broken:
+            return
+        for i in range(self.factor.k):
+            self.target[i] = z[self.members[i]]
+        self.factor.update(cython.address(self.target[0]))
+        self.age += 1
+
+    def expel(self, z):
+        """S has become S - z z'."""
+        i: cython.Py_ssize_t
+        if self.has_ridge or self.broken:
+            return
+        for i in range(self.factor.k):
+            self.target[i] = z[self.members[i]]
+        self.broken = not self.factor.downdate(cython.address(self.target[0]))
+        self.age += 1
+
+    # --- members come and go ------------------------------------------------------------------------------------
+
+    def _join(self, j, sign, b):
+        """List j as the member that the factor has just taken in."""
+        q: cython.Py_ssize_t = self.factor.k - 1
+        self.members[q] = j
+        self.where[j] = q
+        self.sign[q] = sign
+        self.b[q] = b
+
+    def leave(self, q):
+        """Take the q-th member out."""
+        i: cython.Py_ssize_t
+        self.where[self.members[q]] = -1
+        for i in range(q + 1, self.factor.k):
+            self.members[i - 1] = self.members[i]
+            self.where[self.members[i]] = i - 1
+            self.sign[i - 1] = self.sign[i]
+            self.b[i - 1] = self.b[i]
+        self.factor.drop(q)
+
+    def append(self, m, j):
+        """Take j into the factor; False where it is a combination of the members."""
+        diagonal: cython.double = m.diagonal(j) + self.ridge[j]
+        column: cython.p_double = cython.address(self.target[0])
+        m.column(j, cython.address(self.members[0]), self.factor.k, column)
+        return self.factor.append(column, diagonal, DEPENDENT) > DEPENDENT * diagonal
+
+    def enter(self, m, j, direction):
+        """Let j in at zero, or, where it is a combination of the members, in exchange for one of them.
+
+        The exchange: with `S_AA d = S_Aj`, moving b_j by t and b_A by -t d changes no prediction, only the penalty.
+        """
+        i: cython.Py_ssize_t
+        q: cython.Py_ssize_t
+        t: cython.double
+        step: cython.double
+        b: cython.double = 0.0
+        d: cython.p_double = cython.address(self.target[0])
+        while True:
+            if self.append(m, j):
+                self._join(j, direction, b)
+                return True
+            m.column(j, cython.address(self.members[0]), self.factor.k, d)
+            self.factor.solve(d)
+            q = -1
+            step = 0.0
+            for i in range(self.factor.k):
+                if self.tau[self.members[i]] > 0.0 and self.sign[i] * direction * d[i] > 0.0:
+                    t = self.b[i] / (direction * d[i])
+                    if q < 0 or t < step:
+                        q = i
+                        step = t
+            if q < 0:
+                return False
+            for i in range(self.factor.k):
+                self.b[i] -= step * direction * d[i]
+            b += step * direction
+            self.leave(q)
+
+    def refactor(self, m):
+        """The factor anew from S; members that turn out to be combinations of others leave. True if all stayed."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t = self.factor.k
+        whole: cython.bint = True
+        self.factor.clear()
+        for i in range(k):
+            j = self.members[i]
+            self.where[j] = -1
+            if self.append(m, j):
+                self._join(j, self.sign[i], self.b[i])
+            else:
+                whole = False
+        self.broken = False
+        self.age = 0
+        return whole
+
+    def _drop_barred(self):
+        i: cython.Py_ssize_t
+        for i in range(self.factor.k - 1, -1, -1):
+            if isinf(self.tau[self.members[i]]):
+                self.leave(i)
+
+    def _enter_free(self, m):
+        """Unpenalised features are members from the start, unless combinations of others."""
+        j: cython.Py_ssize_t
+        for j in range(self.p):
+            if self.tau[j] == 0.0 and self.where[j] < 0 and self.append(m, j):
+                self._join(j, 1.0, 0.0)
+
+    # --- 1. descend ---------------------------------------------------------------------------------------------
+
+    def _descend(self, m):
+        """To the optimum with the signs held; returns how many members left on the way."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        q: cython.Py_ssize_t
+        left: cython.Py_ssize_t = 0
+        t: cython.double
+        step: cython.double
+        c: cython.p_double = cython.address(m.c[0])
+        while self.factor.k > 0:
+            for i in range(self.factor.k):
+                j = self.members[i]
+                self.target[i] = c[j] - self.tau[j] * self.sign[i]
+            self.factor.solve(cython.address(self.target[0]))
+            q = -1
+            step = 1.0
+            for i in range(self.factor.k):
+                if self.target[i] * self.sign[i] < 0.0 and self.tau[self.members[i]] > 0.0:
+                    t = self.b[i] / (self.b[i] - self.target[i]) if self.b[i] * self.sign[i] > 0.0 else 0.0
+                    if t < step:
+                        q = i
+                        step = t
+            if q < 0:
+                for i in range(self.factor.k):
+                    self.b[i] = self.target[i]
+                return left
+            for i in range(self.factor.k):
+                self.b[i] += step * (self.target[i] - self.b[i])
+            if step == 0.0:
+                self._rest(self.members[q])
+            self.leave(q)
+            left += 1
+        return left
+
+    # --- 2. look at the conditions ------------------------------------------------------------------------------
+
+    def gradient(self, m):
+        """g = c - Hb for all p features."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        for j in range(self.p):
+            self.g[j] = m.c[j]
+        m.times(
+            cython.address(self.members[0]), self.factor.k, cython.address(self.b[0]), cython.address(self.g[0])
+        )
+        if self.has_ridge:
+            for i in range(self.factor.k):
+                j = self.members[i]
+                self.g[j] -= self.ridge[j] * self.b[i]
+
+    def _settled(self):
+        """Do the members meet their conditions? What a factor that is updated by rank one loses, shows here."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        for i in range(self.factor.k):
+            j = self.members[i]
+            if not fabs(self.g[j] - self.tau[j] * self.sign[i]) <= self.tol[j]:
+                return False
+        return True
+
+    def _settle(self, m):
+        """Iterative refinement with the factor at hand, then with a new one. False: the members have changed, descend again."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        turn: cython.int
+        for turn in range(6):
+            if turn == 2 and (self.age > 0 or self.has_ridge) and not self.refactor(m):
+                return False
+            for i in range(self.factor.k):
+                j = self.members[i]
+                self.target[i] = self.g[j] - self.tau[j] * self.sign[i]
+            self.factor.solve(cython.address(self.target[0]))
+            for i in range(self.factor.k):
+                self.b[i] += self.target[i]
+                if self.b[i] * self.sign[i] < 0.0 and self.tau[self.members[i]] > 0.0:
+                    self.b[i] = 0.0
+            self.gradient(m)
+            if self._settled():
+                return True
+        return True
+
+    def _violators(self):
+        """List the features whose condition is violated."""
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        for j in range(self.p):
+            if fabs(self.g[j]) > self.tau[j] + self.tol[j] and self.where[j] < 0 and not self.resting[j]:
+                self.candidates[n] = j
+                n += 1
+        return n
+
+    def _enter_violators(self, m, n):
+        """The worst candidate enters, descend, and again while a candidate is left; returns the number of changes."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        worst: cython.Py_ssize_t
+        kept: cython.Py_ssize_t
+        changes: cython.Py_ssize_t = 0
+        excess: cython.double
+        largest: cython.double
+        while n > 0:
+            worst = 0
+            largest = 0.0
+            for i in range(n):
+                j = self.candidates[i]
+                excess = (fabs(self.g[j]) - self.tau[j]) / self.tol[j]
+                if excess > largest:
+                    largest = excess
+                    worst = i
+            j = self.candidates[worst]
+            self.candidates[worst] = self.candidates[n - 1]
+            n -= 1
+            if self.enter(m, j, 1.0 if self.g[j] > 0.0 else -1.0):
+                changes += self._descend(m)
+            else:
+                self._rest(j)
+            changes += 1
+            kept = 0
+            for i in range(n):
+                j = self.candidates[i]
+                self.g[j] = m.c[j] - m.row_times(
+                    j, cython.address(self.members[0]), self.factor.k, cython.address(self.b[0])
+                )
+                if fabs(self.g[j]) > self.tau[j] + self.tol[j]:
+                    self.candidates[kept] = j
+                    kept += 1
+            n = kept
+        return changes
+
+    def _rest(self, j):
+        """Rounding alone would let j in: leave it out for a while."""
+        if not self.resting[j]:
+            self.resting[j] = 1
+            self.n_resting += 1
+
+    def _wake(self):
+        j: cython.Py_ssize_t
+        for j in range(self.p):
+            self.resting[j] = 0
+        self.n_resting = 0
+
+    # --- the fallback -------------------------------------------------------------------------------------------
+
+    def _coordinate_descent(self, m):
+        """Cyclic coordinate descent from where the active set stood; slow, and sure to get there."""
+        j: cython.Py_ssize_t
+        sweep: cython.Py_ssize_t
+        h: cython.double
+        b: cython.double
+        new: cython.double
+        z: cython.double
+        beta: cython.p_double = cython.address(self.target[0])
+        solved: cython.bint = False
+        m.flush()
+        for j in range(self.p):
+            beta[j] = self.b[self.where[j]] if self.where[j] >= 0 else 0.0
+        self.gradient(m)
+        for sweep in range(10000):
+            solved = True
+            for j in range(self.p):
+                h = m.S[j, j] + self.ridge[j]
+                if isinf(self.tau[j]) or not h > 0.0:
+                    continue
+                b = beta[j]
+                z = self.g[j] + h * b
+                new = 0.0
+                if z > self.tau[j]:
+                    new = (z - self.tau[j]) / h
+                elif z < -self.tau[j]:
+                    new = (z + self.tau[j]) / h
+                if fabs(h * (new - b)) > self.tol[j]:
+                    solved = False
+                if new != b:
+                    beta[j] = new
+                    axpy(self.p, b - new, cython.address(m.S[j, 0]), cython.address(self.g[0]))
+                    self.g[j] -= self.ridge[j] * (new - b)
+            if solved:
+                break
+        self.reset()
+        for j in range(self.p):
+            if beta[j] != 0.0:
+                self.members[self.factor.k] = j
+                self.b[self.factor.k] = beta[j]
+                self.sign[self.factor.k] = 1.0 if beta[j] > 0.0 else -1.0
+                self.where[j] = self.factor.k
+                self.factor.k += 1
+        self.broken = True
+        return DEGENERATE
+
+    # --- for checkpoints ----------------------------------------------------------------------------------------
+
+    def state(self):
+        k = self.factor.k
+        return {
+            "members": np.array(self.members[:k], dtype=np.int64),
+            "solution": np.column_stack([self.b[:k], self.sign[:k]]),
+            "R": np.triu(np.array(self.factor.R)[:k, :k]),
+            "g": np.array(self.g),
+            "factor": np.array([self.broken, self.age], dtype=np.int64),
+        }
+
+    def restore(self, state):
+        members = np.asarray(state["members"], dtype=np.int64)
+        k = len(members)
+        if len(np.unique(members)) != k or np.any((members < 0) | (members >= self.p)):
+            raise ValueError("the active set names a feature twice, or one that is not there")
+        self.reset()
+        np.asarray(self.members)[:k] = members
+        np.asarray(self.where)[members] = np.arange(k)
+        np.asarray(self.b)[:k] = state["solution"][:, 0]
+        np.asarray(self.sign)[:k] = state["solution"][:, 1]
+        np.asarray(self.factor.R)[:k, :k] = state["R"]
+        np.asarray(self.g)[:] = state["g"]
+        self.factor.k = k
+        self.broken, self.age = state["factor"]

@@ -1,0 +1,24 @@
+from streamlasso.core.objective cimport Objective
+from streamlasso.families.base cimport Family
+from streamlasso.tuners.base cimport Tuner
+
+
+cdef class Learner:
+    cdef readonly dict settings
+    cdef Family family
+    cdef Tuner tuner
+    cdef Objective objective
+    cdef double[::1] tuner_state
+    cdef bint updated, clamped
+    cdef double decay, unit, lam
+    cdef Py_ssize_t batch_size, n_seen
+    cdef int status
+
+    cdef int _learn(self, double[:, ::1] X, double[::1] y, weight, record, coef) except -1
+    cdef int _step(self, double[:, ::1] X, double[::1] y, double[::1] w, bint weighted, Py_ssize_t start,
+                   Py_ssize_t stop, double[:, ::1] out, Py_ssize_t at) except -1 nogil
+    cdef void _grow_unit(self) noexcept nogil
+    cdef int _differentiate(self) except -1 nogil
+    cdef int _move_and_solve(self, double slope) except -1 nogil
+    cdef Py_ssize_t _n_active(self) noexcept nogil
+    cdef void _trace(self, double[:, ::1] path, Py_ssize_t start, Py_ssize_t stop) noexcept nogil

@@ -1,0 +1,315 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The step: Algorithm 1 of the paper, one observation (or one mini-batch) at a time.
+
+1. predict with the state before the row; its loss is the honest, prequential one
+2. the derivative dC/dlam = loss'(eta) deta/dlam (`curvature="previous"`: Algorithm 1 as printed)
+3. the memory takes the row in
+4. (`curvature="updated"`: the same derivative, with a Hessian that has the row in it)
+5. the tuner moves lam, which is clamped to [0, lam_max]
+6. solve for b(lam) from a warm start
+
+Nothing of the row being predicted is in step 1; only the Hessian of step 4 has seen it.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs, isfinite, isnan
+from cython.cimports.streamlasso.core.likelihood import Likelihood
+from cython.cimports.streamlasso.core.objective import LeastSquares, Objective
+from cython.cimports.streamlasso.families.base import Family
+from cython.cimports.streamlasso.families.gaussian import Gaussian
+from cython.cimports.streamlasso.tuners.base import Tuner
+
+#: What `learn` notes of each row, in this order.
+RECORD = ("eta", "loss", "slope", "lam", "lam_max", "n_active", "effective_size", "status")
+#: The words for the last of them.
+STATUS = ("ok", "singular", "unfinished", "waiting")
+WAITING = cython.declare(cython.int, 3)
+
+#: lam starts at this share of the first lam_max that is not zero.
+FIRST_SHARE = cython.declare(cython.double, 0.1)
+#: The unit of weight is brought back by this factor, a power of four, when it has grown beyond its inverse.
+SHRINK = cython.declare(cython.double, 2.0**-200)
+
+
+@cython.cclass
+class Learner:
+    """One model on one stream. All settings are checked by the faces; see `streamlasso.RAPRegressor`."""
+
+    def __cinit__(
+        self,
+        n_features: int,
+        *,
+        family,
+        memory,
+        penalty,
+        tuner,
+        gradient="exact",
+        curvature="updated",
+        lambda_init=None,
+        penalty_factor=None,
+        fit_intercept=True,
+        standardize=True,
+        history=64,
+        batch_size=1,
+    ):
+        if penalty_factor is None:
+            penalty_factor = np.ones(n_features)
+        kind = LeastSquares if type(family) is Gaussian else Likelihood
+        self.settings = dict(
+            family=family,
+            memory=memory,
+            penalty=penalty,
+            tuner=tuner,
+            gradient=gradient,
+            curvature=curvature,
+            lambda_init=lambda_init,
+            penalty_factor=penalty_factor,
+            fit_intercept=fit_intercept,
+            standardize=standardize,
+            history=history,
+            batch_size=batch_size,
+        )
+        family.check()
+        self.family = family
+        self.tuner = tuner
+        self.tuner_state = np.zeros(max(tuner.n_state, 1))
+        self.clamped = tuner.clamped
+        self.updated = curvature == "updated"
+        self.decay = memory.decay
+        self.unit = 1.0
+        self.batch_size = batch_size
+        self.n_seen = 0
+        self.status = WAITING
+        if lambda_init is None:
+            lambda_init = tuner.lambda_init
+        self.lam = float("nan") if lambda_init is None else lambda_init
+        self.objective = kind(
+            n_features,
+            family,
+            penalty_factor,
+            penalty.l1_ratio,
+            fit_intercept,
+            standardize,
+            gradient == "diagonal",
+            memory.length,
+            min(history, memory.length + 1) if memory.length else history,
+        )
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def learn(self, X: cython.double[:, ::1], y: cython.double[::1], weight=None, record=None, coef=None):
+        """Learn the rows in order. `record` (n, len(RECORD)) and `coef` (n, p + 1) are filled in where given.
+
+        A family or tuner written in Python may raise: the state is then what it was before the call.
+        """
+        before = None if self.family.compiled and self.tuner.compiled else self.state()
+        try:
+            self._learn(X, y, weight, record, coef)
+        except BaseException:
+            if before is not None:
+                self.restore(before)
+            raise
+
+    def _learn(self, X, y, weight, record, coef):
+        n: cython.Py_ssize_t = X.shape[0]
+        i: cython.Py_ssize_t = 0
+        stop: cython.Py_ssize_t
+        weighted: cython.bint = weight is not None
+        recorded: cython.bint = record is not None
+        traced: cython.bint = coef is not None
+        w: cython.double[::1] = weight if weighted else _NOTHING
+        out: cython.double[:, ::1] = record if recorded else np.empty((self.batch_size, len(RECORD)))
+        path: cython.double[:, ::1] = coef if traced else _NO_ROWS
+        with cython.nogil:
+            while i < n:
+                stop = min(i + self.batch_size, n)
+                self._step(X, y, w, weighted, i, stop, out, i if recorded else 0)
+                if traced:
+                    self._trace(path, i, stop)
+                i = stop
+
+    def _step(self, X, y, w, weighted, start, stop, out, at):
+        """One mini-batch: rows start to stop."""
+        i: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        x: cython.p_double
+        a: cython.double = 1.0
+        seen: cython.double = 0.0
+        slope: cython.double = 0.0
+        for i in range(start, stop):
+            r = at + i - start
+            out[r, 0] = self.objective.predict(cython.address(X[i, 0]))
+            out[r, 1] = self.family.loss_at(y[i], out[r, 0])
+            out[r, 2] = 0.0
+            if weighted:
+                seen += w[i]
+        if not weighted or seen > 0.0:
+            if not self.updated:
+                self._differentiate()
+            for i in range(start, stop):
+                x = cython.address(X[i, 0])
+                if weighted:
+                    a = w[i]
+                    if a == 0.0:
+                        continue
+                self._grow_unit()
+                self.objective.absorb(x, y[i], a * self.unit)
+                self.n_seen += 1
+            if self.updated:
+                self._differentiate()
+            for i in range(start, stop):
+                if weighted:
+                    a = w[i]
+                    if a == 0.0:
+                        continue
+                r = at + i - start
+                out[r, 2] = self.family.slope_at(y[i], out[r, 0]) * self.objective.slope_of(cython.address(X[i, 0]))
+                slope += a * out[r, 2]
+            self._move_and_solve(slope)
+        for i in range(start, stop):
+            r = at + i - start
+            out[r, 3] = self.lam
+            out[r, 4] = self.objective.lam_max
+            out[r, 5] = self._n_active()
+            out[r, 6] = self.objective.scaler.weight / self.unit
+            out[r, 7] = self.status
+        return 0
+
+    def _grow_unit(self):
+        """The newest row's weight grows where all older ones should fade; long before that overflows, all are scaled back."""
+        if self.n_seen == 0:
+            return
+        self.unit /= self.decay
+        while self.unit > 1.0 / SHRINK:
+            self.objective.rescale(SHRINK)
+            self.unit *= SHRINK
+
+    def _differentiate(self):
+        self.objective.n_slope = 0
+        self.objective.norm = 0.0
+        if self.objective.lam_max > 0.0 and not isnan(self.lam):
+            self.objective.differentiate(self.lam)
+        return 0
+
+    def _move_and_solve(self, slope):
+        omega: cython.double = self.objective.scaler.weight / self.unit
+        if self.objective.n_slope > 0 and isfinite(slope):
+            self.lam = self.tuner.move(self.lam, slope, self.objective.norm, self.objective.lam_max, self.tuner_state)
+        self.objective.measure(omega)
+        if isnan(self.lam) and self.objective.lam_max > 0.0:
+            self.lam = FIRST_SHARE * self.objective.lam_max
+        if self.clamped and self.objective.lam_max > 0.0 and not isnan(self.lam):
+            self.lam = min(max(self.lam, 0.0), self.objective.lam_max)
+        self.status = self.objective.solve(0.0 if isnan(self.lam) else self.lam, omega)
+        if not self.objective.lam_max > 0.0:
+            self.status = WAITING
+        return 0
+
+    def _n_active(self):
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        for i in range(self.objective.active.factor.k):
+            if self.objective.active.b[i] != 0.0:
+                n += 1
+        return n
+
+    def _trace(self, path, start, stop):
+        """Intercept and coefficients, after each row of start to stop."""
+        i: cython.Py_ssize_t
+        q: cython.Py_ssize_t
+        for i in range(start, stop):
+            path[i, 0] = self.objective.intercept
+            for q in range(self.objective.p):
+                path[i, 1 + q] = 0.0
+            for q in range(self.objective.active.factor.k):
+                path[i, 1 + self.objective.active.members[q]] = self.objective.active.b[q]
+
+    # --- what a person wants to see -----------------------------------------------------------------------------
+
+    def decision(self, X: cython.double[:, ::1]):
+        """eta = b0 + x'b for each row."""
+        i: cython.Py_ssize_t
+        out = np.empty(X.shape[0])
+        etas: cython.double[::1] = out
+        with cython.nogil:
+            for i in range(X.shape[0]):
+                etas[i] = self.objective.predict(cython.address(X[i, 0]))
+        return out
+
+    @property
+    def coef(self):
+        q: cython.Py_ssize_t
+        out = np.zeros(self.objective.p)
+        for q in range(self.objective.active.factor.k):
+            out[self.objective.active.members[q]] = self.objective.active.b[q]
+        return out
+
+    @property
+    def intercept(self):
+        return self.objective.intercept
+
+    @property
+    def n_features(self):
+        return self.objective.p
+
+    @property
+    def lambda_(self):
+        return self.lam
+
+    @property
+    def lambda_max(self):
+        return self.objective.lam_max
+
+    @property
+    def n_rows(self):
+        return self.n_seen
+
+    @property
+    def effective_size(self):
+        return self.objective.scaler.weight / self.unit
+
+    @property
+    def last_status(self):
+        return STATUS[self.status]
+
+    # --- for checkpoints, and for features that appear mid-stream -----------------------------------------------
+
+    def state(self):
+        """What the next row needs, as named arrays: exactly what a checkpoint holds."""
+        return {
+            **self.objective.state(),
+            "tuner": np.array(self.tuner_state),
+            "lam": np.array([self.lam, self.unit]),
+            "seen": np.array([self.n_seen, self.status], dtype=np.int64),
+        }
+
+    def restore(self, state):
+        """The state that `state` gave; a ValueError where it does not fit these settings."""
+        if state["tuner"].shape != np.asarray(self.tuner_state).shape or not 0 <= state["seen"][1] < len(STATUS):
+            raise ValueError("the tuner or the status is not one of these settings")
+        self.objective.restore(state)
+        np.asarray(self.tuner_state)[:] = state["tuner"]
+        self.lam, self.unit = state["lam"]
+        self.n_seen, self.status = state["seen"]
+
+    def grown(self, n_features):
+        """The same learner with more features, as if they had been there all along and 0."""
+        extra = n_features - self.objective.p
+        settings = dict(self.settings)
+        settings["penalty_factor"] = np.append(settings["penalty_factor"], np.ones(extra))
+        state = self.state()
+        for name in ("scaler.mean", "scaler.scatter", "scaler.peak", "moments.c", "moments.mean", "active.g", "null.g", "units.size"):
+            if name in state:
+                state[name] = np.append(state[name], np.zeros(extra))
+        for name in ("moments.rows", "moments.signed", "ring.x"):
+            state[name] = np.pad(state[name], ((0, 0), (0, extra)))
+        state["moments.S"] = np.pad(state["moments.S"], ((0, extra), (0, extra)))
+        state["units.v"] = np.append(state["units.v"], np.full(extra, np.inf))
+        learner = Learner(n_features, **settings)
+        learner.restore(state)
+        return learner
+
+
+_NOTHING = np.zeros(1)
+_NO_ROWS = np.zeros((1, 1))

@@ -1,0 +1,42 @@
+cdef class Scaler:
+    cdef readonly Py_ssize_t p
+    cdef double[::1] mean, scatter, peak
+    cdef double weight, y_mean, y_scatter
+    cdef bint stale
+
+    cdef void add(self, double* x, double y, double weight) noexcept nogil
+    cdef void remove(self, double* x, double y, double weight) noexcept nogil
+    cdef double deviation(self, Py_ssize_t j) noexcept nogil
+    cdef void scale(self, double factor) noexcept nogil
+    cdef void clear(self) noexcept nogil
+
+
+cdef class Moments:
+    cdef readonly Py_ssize_t p
+    cdef readonly bint centred
+    cdef double[:, ::1] S, rows, signed
+    cdef double[::1] c, mean
+    cdef double weight, target_mean, target_scatter
+    cdef Py_ssize_t n_pending
+
+    cdef double* add(self, double* x, double target, double weight) noexcept nogil
+    cdef double* remove(self, double* x, double target, double weight) noexcept nogil
+    cdef double* _take(self, double* x, double target, double k, double step, double sign) noexcept nogil
+    cdef void flush(self) noexcept nogil
+    cdef void scale(self, double factor) noexcept nogil
+    cdef void clear(self) noexcept nogil
+    cdef double diagonal(self, Py_ssize_t j) noexcept nogil
+    cdef void column(self, Py_ssize_t j, Py_ssize_t* members, Py_ssize_t k, double* out) noexcept nogil
+    cdef void times(self, Py_ssize_t* members, Py_ssize_t k, double* b, double* out) noexcept nogil
+    cdef double row_times(self, Py_ssize_t j, Py_ssize_t* members, Py_ssize_t k, double* b) noexcept nogil
+
+
+cdef class Ring:
+    cdef readonly Py_ssize_t capacity, count, start
+    cdef double[:, ::1] x
+    cdef double[::1] y, weight, curvature, target
+
+    cdef Py_ssize_t slot(self, Py_ssize_t i) noexcept nogil
+    cdef Py_ssize_t push(self, double* x, double y, double weight) noexcept nogil
+    cdef void forget_oldest(self) noexcept nogil
+    cdef void scale(self, double factor) noexcept nogil

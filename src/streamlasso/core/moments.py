@@ -1,0 +1,351 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What is remembered of the rows: weighted sums, and the few rows that are kept whole.
+
+All sums are centred as they grow (Welford, West): with `d = x - mean` taken before the row is in,
+
+    mean += w/(W + w) d        S += k d d'        c += k d (target - target_mean)        k = w W/(W + w)
+
+so no large sums are ever subtracted from one another. Taking a row out is the same with the signs turned.
+
+Weights do not decay; the newest row's weight grows instead (`unit` in `learner.py`), which is the same up to a common factor and
+costs nothing. `scale` brings everything back by a power of two, exactly, long before anything overflows.
+
+`Moments` holds the weighted least-squares problem `(1/2) sum_i w_i (target_i - b0 - x_i'b)^2`: for the Gaussian family the
+stream itself, for the others the rows that have left the ring, as their second-order expansions (see `newton.py`).
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import sqrt
+from cython.cimports.libc.string import memcpy
+from cython.cimports.scipy.linalg.cython_blas import dgemm
+from cython.cimports.streamlasso.core.kernels import axpy, dot
+
+#: Rows waiting to be added to S: a rank-8 update costs little more than a rank-one update, which is bound by memory.
+PENDING = cython.declare(cython.Py_ssize_t, 8)
+#: OpenBLAS starts a second thread above this many multiplications; for updates this small that costs more than it gains.
+ONE_THREAD = cython.declare(cython.Py_ssize_t, 262144)
+
+
+@cython.cclass
+class Scaler:
+    """Running weighted mean and scatter of each feature and of the response; the scatter gives `scale_j`."""
+
+    def __cinit__(self, p: cython.Py_ssize_t):
+        self.p = p
+        self.mean = np.zeros(p)
+        self.scatter = np.zeros(p)
+        self.peak = np.zeros(p)
+        self.clear()
+
+    def clear(self):
+        j: cython.Py_ssize_t
+        for j in range(self.p):
+            self.mean[j] = self.scatter[j] = self.peak[j] = 0.0
+        self.weight = self.y_mean = self.y_scatter = 0.0
+        self.stale = False
+
+    def add(self, x, y, weight):
+        j: cython.Py_ssize_t
+        d: cython.double
+        step: cython.double = weight / (self.weight + weight)
+        k: cython.double = self.weight * step
+        mean: cython.p_double = cython.address(self.mean[0])
+        scatter: cython.p_double = cython.address(self.scatter[0])
+        for j in range(self.p):
+            d = x[j] - mean[j]
+            mean[j] += step * d
+            scatter[j] += k * d * d
+        d = y - self.y_mean
+        self.y_mean += step * d
+        self.y_scatter += k * d * d
+        self.weight += weight
+
+    def remove(self, x, y, weight):
+        """Take a row out. `stale` says that so much of a sum has gone that rounding shows: rebuild it from the rows."""
+        j: cython.Py_ssize_t
+        d: cython.double
+        step: cython.double = weight / (self.weight - weight)
+        k: cython.double = self.weight * step
+        for j in range(self.p):
+            d = x[j] - self.mean[j]
+            if self.scatter[j] > self.peak[j]:
+                self.peak[j] = self.scatter[j]
+            self.mean[j] -= step * d
+            self.scatter[j] -= k * d * d
+            if self.scatter[j] < 1e-4 * self.peak[j]:
+                self.stale = True
+        d = y - self.y_mean
+        if self.y_scatter - k * d * d < 1e-4 * self.y_scatter:
+            self.stale = True
+        self.y_mean -= step * d
+        self.y_scatter -= k * d * d
+        self.weight -= weight
+
+    def deviation(self, j):
+        """The standard deviation of feature j; 0 where doubles cannot tell its values apart."""
+        variance: cython.double = self.scatter[j] / self.weight
+        if not variance > 1e-28 * self.mean[j] * self.mean[j]:
+            return 0.0
+        return sqrt(variance)
+
+    def scale(self, factor):
+        j: cython.Py_ssize_t
+        for j in range(self.p):
+            self.scatter[j] *= factor
+            self.peak[j] *= factor
+        self.weight *= factor
+        self.y_scatter *= factor
+
+    def state(self):
+        return {
+            "mean": np.array(self.mean),
+            "scatter": np.array(self.scatter),
+            "peak": np.array(self.peak),
+            "sums": np.array([self.weight, self.y_mean, self.y_scatter, self.stale]),
+        }
+
+    def restore(self, state):
+        np.asarray(self.mean)[:] = state["mean"]
+        np.asarray(self.scatter)[:] = state["scatter"]
+        np.asarray(self.peak)[:] = state["peak"]
+        self.weight, self.y_mean, self.y_scatter, self.stale = state["sums"]
+
+
+@cython.cclass
+class Moments:
+    """S, c and the means of a weighted least-squares problem; uncentred where there is no intercept.
+
+    S in full is `S + rows' signed`: the newest rows wait, up to PENDING of them, to be added together.
+    """
+
+    def __cinit__(self, p: cython.Py_ssize_t, centred: cython.bint):
+        self.p = p
+        self.centred = centred
+        self.S = np.zeros((p, p))
+        self.rows = np.zeros((PENDING, p))
+        self.signed = np.zeros((PENDING, p))
+        self.c = np.zeros(p)
+        self.mean = np.zeros(p)
+        self.clear()
+
+    def clear(self):
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        for i in range(self.p):
+            self.c[i] = self.mean[i] = 0.0
+            for j in range(self.p):
+                self.S[i, j] = 0.0
+        self.weight = self.target_mean = self.target_scatter = 0.0
+        self.n_pending = 0
+
+    def add(self, x, target, weight):
+        """Take a row in; returns z with S + z z', for the factor."""
+        step: cython.double = weight / (self.weight + weight)
+        k: cython.double = self.weight * step if self.centred else weight
+        self.weight += weight
+        return self._take(x, target, k, step, 1.0)
+
+    def remove(self, x, target, weight):
+        """Take a row out again; returns z with S - z z'."""
+        step: cython.double = weight / (self.weight - weight)
+        k: cython.double = self.weight * step if self.centred else weight
+        self.weight -= weight
+        return self._take(x, target, k, -step, -1.0)
+
+    def _take(self, x, target, k, step, sign):
+        j: cython.Py_ssize_t
+        d: cython.double
+        root: cython.double = sqrt(k)
+        dt: cython.double = target - self.target_mean if self.centred else target
+        z: cython.p_double
+        signed: cython.p_double
+        c: cython.p_double = cython.address(self.c[0])
+        mean: cython.p_double = cython.address(self.mean[0])
+        if self.n_pending == PENDING:
+            self.flush()
+        z = cython.address(self.rows[self.n_pending, 0])
+        signed = cython.address(self.signed[self.n_pending, 0])
+        self.n_pending += 1
+        if self.centred:
+            for j in range(self.p):
+                d = x[j] - mean[j]
+                mean[j] += step * d
+                z[j] = root * d
+            self.target_mean += step * dt
+        else:
+            for j in range(self.p):
+                z[j] = root * x[j]
+        dt *= root * sign
+        for j in range(self.p):
+            signed[j] = sign * z[j]
+            c[j] += dt * z[j]
+        self.target_scatter += sign * dt * dt
+        return z
+
+    def flush(self):
+        """S += rows' signed, in panels small enough to stay on one thread."""
+        p: cython.int = cython.cast(cython.int, self.p)
+        m: cython.int = cython.cast(cython.int, self.n_pending)
+        one: cython.double = 1.0
+        start: cython.int = 0
+        width: cython.int
+        panel: cython.int
+        no: cython.char = b"N"
+        yes: cython.char = b"T"
+        if m == 0:
+            return
+        panel = cython.cast(cython.int, ONE_THREAD // (m * self.p))
+        panel = max(panel, 1)
+        while start < p:
+            width = min(panel, p - start)
+            dgemm(
+                cython.address(no),
+                cython.address(yes),
+                cython.address(p),
+                cython.address(width),
+                cython.address(m),
+                cython.address(one),
+                cython.address(self.rows[0, 0]),
+                cython.address(p),
+                cython.address(self.signed[0, start]),
+                cython.address(p),
+                cython.address(one),
+                cython.address(self.S[start, 0]),
+                cython.address(p),
+            )
+            start += width
+        self.n_pending = 0
+
+    def scale(self, factor):
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        self.flush()
+        for i in range(self.p):
+            self.c[i] *= factor
+            for j in range(self.p):
+                self.S[i, j] *= factor
+        self.weight *= factor
+        self.target_scatter *= factor
+
+    def diagonal(self, j):
+        m: cython.Py_ssize_t
+        s: cython.double = self.S[j, j]
+        for m in range(self.n_pending):
+            s += self.signed[m, j] * self.rows[m, j]
+        return s
+
+    def column(self, j, members, k, out):
+        """out = S_Aj"""
+        i: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        s: cython.double
+        for i in range(k):
+            out[i] = self.S[j, members[i]]
+        for m in range(self.n_pending):
+            s = self.signed[m, j]
+            for i in range(k):
+                out[i] += s * self.rows[m, members[i]]
+
+    def times(self, members, k, b, out):
+        """out -= S_{.A} b, for all p features"""
+        i: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        s: cython.double
+        for i in range(k):
+            axpy(self.p, -b[i], cython.address(self.S[members[i], 0]), out)
+        for m in range(self.n_pending):
+            s = 0.0
+            for i in range(k):
+                s += self.signed[m, members[i]] * b[i]
+            axpy(self.p, -s, cython.address(self.rows[m, 0]), out)
+
+    def row_times(self, j, members, k, b):
+        """S_jA b, for one feature"""
+        i: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        s: cython.double
+        total: cython.double = 0.0
+        for i in range(k):
+            total += self.S[j, members[i]] * b[i]
+        for m in range(self.n_pending):
+            s = 0.0
+            for i in range(k):
+                s += self.signed[m, members[i]] * b[i]
+            total += s * self.rows[m, j]
+        return total
+
+    def state(self):
+        return {
+            "S": np.array(self.S),
+            "c": np.array(self.c),
+            "mean": np.array(self.mean),
+            "rows": np.array(self.rows[: self.n_pending]),
+            "signed": np.array(self.signed[: self.n_pending]),
+            "sums": np.array([self.weight, self.target_mean, self.target_scatter]),
+        }
+
+    def restore(self, state):
+        n = len(state["rows"])
+        if n > PENDING:
+            raise ValueError("more rows wait to be added than there is room for")
+        np.asarray(self.S)[:] = state["S"]
+        np.asarray(self.c)[:] = state["c"]
+        np.asarray(self.mean)[:] = state["mean"]
+        np.asarray(self.rows)[:n] = state["rows"]
+        np.asarray(self.signed)[:n] = state["signed"]
+        self.n_pending = n
+        self.weight, self.target_mean, self.target_scatter = state["sums"]
+
+
+@cython.cclass
+class Ring:
+    """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with."""
+
+    def __cinit__(self, capacity: cython.Py_ssize_t, p: cython.Py_ssize_t):
+        self.capacity = capacity
+        self.x = np.zeros((max(capacity, 1), p))
+        self.y = np.zeros(max(capacity, 1))
+        self.weight = np.zeros(max(capacity, 1))
+        self.curvature = np.zeros(max(capacity, 1))
+        self.target = np.zeros(max(capacity, 1))
+        self.count = self.start = 0
+
+    def slot(self, i):
+        """Where the i-th oldest row is kept."""
+        i += self.start
+        return i - self.capacity if i >= self.capacity else i
+
+    def push(self, x, y, weight):
+        slot: cython.Py_ssize_t = self.slot(self.count)
+        memcpy(cython.address(self.x[slot, 0]), x, self.x.shape[1] * cython.sizeof(cython.double))
+        self.y[slot] = y
+        self.weight[slot] = weight
+        self.count += 1
+        return slot
+
+    def forget_oldest(self):
+        self.start = self.slot(1)
+        self.count -= 1
+
+    def scale(self, factor):
+        i: cython.Py_ssize_t
+        for i in range(self.capacity):
+            self.weight[i] *= factor
+            self.curvature[i] *= factor
+
+    def state(self):
+        """The rows, oldest first."""
+        order = (self.start + np.arange(self.count)) % max(self.capacity, 1)
+        columns = [np.array(self.y), np.array(self.weight), np.array(self.curvature), np.array(self.target)]
+        return {"x": np.array(self.x)[order], "rest": np.column_stack(columns)[order]}
+
+    def restore(self, state):
+        n = len(state["x"])
+        if n > self.capacity:
+            raise ValueError("more rows are kept whole than there is room for")
+        np.asarray(self.x)[:n] = state["x"]
+        np.asarray(self.y)[:n], np.asarray(self.weight)[:n] = state["rest"][:, 0], state["rest"][:, 1]
+        np.asarray(self.curvature)[:n], np.asarray(self.target)[:n] = state["rest"][:, 2], state["rest"][:, 3]
+        self.start = 0
+        self.count = n

@@ -1,0 +1,40 @@
+from streamlasso.core.active_set cimport ActiveSet
+from streamlasso.core.moments cimport Moments, Ring, Scaler
+from streamlasso.families.base cimport Family
+
+
+cdef class Objective:
+    cdef readonly Py_ssize_t p
+    cdef Family family
+    cdef Scaler scaler
+    cdef Moments moments
+    cdef Ring ring
+    cdef ActiveSet active
+    cdef bint fit_intercept, standardize, diagonal, has_free
+    cdef double l1_ratio, intercept, norm, lam_max
+    cdef double[::1] penalty_factor, v, size, slope_b
+    cdef Py_ssize_t window, history, n_whole, n_removed, n_slope
+
+    cdef double predict(self, double* x) noexcept nogil
+    cdef int absorb(self, double* x, double y, double weight) except -1 nogil
+    cdef void rescale(self, double factor) noexcept nogil
+    cdef int differentiate(self, double lam) except -1 nogil
+    cdef double slope_of(self, double* x) noexcept nogil
+    cdef int measure(self, double omega) except -1 nogil
+    cdef int solve(self, double lam, double omega) except -1 nogil
+
+    cdef int _admit(self, double* x, double y, double weight) except -1 nogil
+    cdef void _expel_oldest(self) noexcept nogil
+    cdef void _rebuild(self) noexcept nogil
+    cdef void _penalty_units(self) noexcept nogil
+    cdef void _ridge(self, ActiveSet active, double lam) noexcept nogil
+    cdef double _first_to_enter(self, double* g, Py_ssize_t* first) noexcept nogil
+    cdef bint _penalised(self) noexcept nogil
+    cdef bint _enter_first(self, Moments m) noexcept nogil
+    cdef void _direction(self, Moments m, double lam) noexcept nogil
+
+
+cdef class LeastSquares(Objective):
+    cdef ActiveSet null
+
+    cdef void _tolerate(self, ActiveSet active) noexcept nogil

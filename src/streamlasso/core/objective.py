@@ -1,0 +1,338 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The objective, stated once; everyone else points here.
+
+    L_t(b0, b, lam) = (1/omega) sum_i w_i loss(y_i, b0 + x_i'b)
+                      + lam sum_j [ l1_ratio v_j |b_j| + (1 - l1_ratio)/2 v_j^2 b_j^2 ]
+
+`omega = sum_i w_i`; `v_j = penalty_factor_j scale_j`, with `scale_j` the running weighted standard deviation of feature j
+(or 1); b0 is never penalised. This is glmnet's and scikit-learn's convention: `alpha` there is `lam` here.
+
+`Objective` is what a stream has made of L_t: its rows (`moments`, `ring`), its units (`scaler`, `v`), its minimiser
+(`active`, `intercept`) and the derivative of the minimiser with respect to lam. `LeastSquares` is the Gaussian family,
+for which the moments are sufficient; `likelihood.py` is all others.
+
+**The derivative.** On the active set A, with `s = sign(b_A)` and H_A the Hessian of L_t with the intercept profiled out,
+
+    db_A/dlam = - H_A^{-1} u,      u = l1_ratio v_A s + (1 - l1_ratio) v_A^2 b_A
+    deta/dlam = (x - mean)' db_A/dlam,      norm^2 = u' H_A^{-1} u
+
+where `mean` is the one that belongs to H. With no penalised feature active, it is the derivative of the first one to enter.
+The sums carry a factor `omega` throughout (`S = omega H`), hence the `weight` in `_direction`.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import INFINITY, fabs, sqrt
+from cython.cimports.streamlasso.core.active_set import ActiveSet
+from cython.cimports.streamlasso.core.moments import Moments, Ring, Scaler
+from cython.cimports.streamlasso.families.base import Family
+
+#: A condition of the Gaussian problem holds if it holds to this share of sd(x_j) sd(y).
+TOLERANCE = cython.declare(cython.double, 1e-12)
+#: Ridge has no finite lam_max; glmnet's convention is to take the one of this l1_ratio.
+LEAST_L1_RATIO = cython.declare(cython.double, 1e-3)
+
+
+@cython.cclass
+class Objective:
+    """The rows, the units, the minimiser and its derivative; `learner.py` joins them into the step."""
+
+    def __cinit__(
+        self,
+        p: cython.Py_ssize_t,
+        family: Family,
+        penalty_factor,
+        l1_ratio: cython.double,
+        fit_intercept: cython.bint,
+        standardize: cython.bint,
+        diagonal: cython.bint,
+        window: cython.Py_ssize_t,
+        history: cython.Py_ssize_t,
+    ):
+        self.p = p
+        self.family = family
+        self.penalty_factor = np.array(penalty_factor, dtype=float)
+        self.has_free = bool(np.any(np.asarray(penalty_factor) == 0))
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.diagonal = diagonal
+        self.window = window
+        self.history = history
+        self.scaler = Scaler(p)
+        self.moments = Moments(p, fit_intercept)
+        self.ring = Ring(window + 1 if window > 0 else history, p)
+        self.v = np.zeros(p)
+        self.size = np.zeros(p)
+        self.slope_b = np.zeros(p + 1)
+        self.intercept = self.norm = self.lam_max = 0.0
+        self.n_whole = self.n_removed = self.n_slope = 0
+
+    def predict(self, x):
+        """eta = b0 + x'b"""
+        i: cython.Py_ssize_t
+        eta: cython.double = self.intercept
+        for i in range(self.active.factor.k):
+            eta += x[self.active.members[i]] * self.active.b[i]
+        return eta
+
+    # --- the rows -----------------------------------------------------------------------------------------------
+
+    def absorb(self, x, y, weight):
+        """Take a row in, and out of a full window the oldest."""
+        self.scaler.add(x, y, weight)
+        self._admit(x, y, weight)
+        if self.window > 0 and self.ring.count > self.window:
+            self._expel_oldest()
+        return 0
+
+    def _admit(self, x, y, weight):
+        return 0
+
+    def _expel_oldest(self):
+        """Subtract the oldest row, or rebuild the sums without it where subtraction would leave little but rounding."""
+        slot: cython.Py_ssize_t = self.ring.slot(0)
+        folded: cython.bint = self.ring.count > self.n_whole
+        weight: cython.double = self.ring.weight[slot]
+        curvature: cython.double = self.ring.curvature[slot]
+        x: cython.p_double = cython.address(self.ring.x[slot, 0])
+        self.ring.forget_oldest()
+        self.n_removed += 1
+        if not folded:
+            self.n_whole -= 1
+        if 2.0 * weight > self.scaler.weight or (folded and 2.0 * curvature > self.moments.weight):
+            self._rebuild()
+            return
+        self.scaler.remove(x, self.ring.y[slot], weight)
+        if folded:
+            self.active.expel(self.moments.remove(x, self.ring.target[slot], curvature))
+        if self.scaler.stale or self.n_removed >= self.window:
+            self._rebuild()
+
+    def _rebuild(self):
+        """The sums anew from the rows of the window: what was added and taken out again leaves no trace."""
+        i: cython.Py_ssize_t
+        slot: cython.Py_ssize_t
+        self.scaler.clear()
+        self.moments.clear()
+        for i in range(self.ring.count):
+            slot = self.ring.slot(i)
+            self.scaler.add(cython.address(self.ring.x[slot, 0]), self.ring.y[slot], self.ring.weight[slot])
+            if i < self.ring.count - self.n_whole:
+                self.moments.add(
+                    cython.address(self.ring.x[slot, 0]), self.ring.target[slot], self.ring.curvature[slot]
+                )
+        self.active.broken = True
+        self.n_removed = 0
+
+    def rescale(self, factor):
+        """All weights times a power of four."""
+        self.scaler.scale(factor)
+        self.moments.scale(factor)
+        self.ring.scale(factor)
+        self.active.factor.scale(sqrt(factor))
+
+    # --- the units ----------------------------------------------------------------------------------------------
+
+    def _penalty_units(self):
+        """v_j and size_j, the latter in which conditions are judged; v_j is infinite for what must stay out."""
+        j: cython.Py_ssize_t
+        deviation: cython.double
+        for j in range(self.p):
+            deviation = self.scaler.deviation(j)
+            self.size[j] = deviation
+            if not self.fit_intercept:
+                self.size[j] = sqrt(deviation * deviation + self.scaler.mean[j] * self.scaler.mean[j])
+            if self.standardize:
+                self.v[j] = self.penalty_factor[j] * deviation if deviation > 0.0 else INFINITY
+            else:
+                self.v[j] = self.penalty_factor[j] if self.size[j] > 0.0 else INFINITY
+
+    def _ridge(self, active, lam):
+        """The l2 part of the penalty as a diagonal added to S."""
+        j: cython.Py_ssize_t
+        share: cython.double = lam * self.scaler.weight * (1.0 - self.l1_ratio)
+        for j in range(self.p):
+            active.ridge[j] = share * self.v[j] * self.v[j] if self.v[j] < INFINITY else 0.0
+
+    def _first_to_enter(self, g, first):
+        """max |g_j|/v_j over the penalised features, and where it is."""
+        j: cython.Py_ssize_t
+        largest: cython.double = 0.0
+        first[0] = -1
+        for j in range(self.p):
+            if self.v[j] > 0.0 and fabs(g[j]) > largest * self.v[j]:
+                largest = fabs(g[j]) / self.v[j]
+                first[0] = j
+        return largest
+
+    # --- the derivative -----------------------------------------------------------------------------------------
+
+    def differentiate(self, lam):
+        """db/dlam at the current minimiser, with the curvature as it is now."""
+        if self.active.has_ridge:
+            self._ridge(self.active, lam)
+            self.active.broken = True
+        self._direction(self.moments, lam)
+        return 0
+
+    def _direction(self, m, lam):
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        u: cython.p_double = cython.address(self.active.target[0])
+        d: cython.p_double = cython.address(self.slope_b[0])
+        entered: cython.bint = False
+        self.norm = 0.0
+        self.n_slope = 0
+        if self.active.broken and not self.diagonal:
+            self.active.refactor(m)
+        if not self._penalised():
+            entered = self._enter_first(m)
+            if not entered:
+                return
+        self.n_slope = self.active.factor.k
+        for i in range(self.n_slope):
+            j = self.active.members[i]
+            u[i] = self.v[j] * (self.l1_ratio * self.active.sign[i] + (1.0 - self.l1_ratio) * self.v[j] * self.active.b[i])
+            d[i] = u[i]
+        if self.diagonal:
+            for i in range(self.n_slope):
+                d[i] /= m.diagonal(self.active.members[i]) + self.active.ridge[self.active.members[i]]
+        else:
+            self.active.factor.solve(d)
+        for i in range(self.n_slope):
+            self.norm += u[i] * d[i]
+            d[i] *= -self.scaler.weight
+        self.norm = sqrt(self.norm * self.scaler.weight)
+        if entered:
+            self.active.factor.pop()
+
+    def _penalised(self):
+        """Is any penalised feature active?"""
+        i: cython.Py_ssize_t
+        for i in range(self.active.factor.k):
+            if self.v[self.active.members[i]] > 0.0:
+                return True
+        return False
+
+    def _enter_first(self, m):
+        """The first feature to enter as lam falls from lam_max joins the factor, for the derivative only."""
+        first: cython.Py_ssize_t
+        self._first_to_enter(cython.address(self.active.g[0]), cython.address(first))
+        if first < 0 or not self.active.append(m, first):
+            return False
+        self.active.members[self.active.factor.k - 1] = first
+        self.active.sign[self.active.factor.k - 1] = 1.0 if self.active.g[first] > 0.0 else -1.0
+        self.active.b[self.active.factor.k - 1] = 0.0
+        return True
+
+    def slope_of(self, x):
+        """deta/dlam at x."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        s: cython.double = 0.0
+        for i in range(self.n_slope):
+            j = self.active.members[i]
+            s += (x[j] - self.moments.mean[j]) * self.slope_b[i]
+        return s
+
+    # --- the minimiser ------------------------------------------------------------------------------------------
+
+    def measure(self, omega):
+        """The units of the penalty, and lam_max."""
+        return 0
+
+    def solve(self, lam, omega):
+        """The minimiser at lam; returns the solver's word on how it went."""
+        return 0
+
+    # --- for checkpoints ----------------------------------------------------------------------------------------
+
+    def state(self):
+        """What the next row needs, as named arrays."""
+        out = {
+            "units.v": np.array(self.v),
+            "units.size": np.array(self.size),
+            "point": np.array([self.intercept, self.lam_max]),
+            "counts": np.array([self.n_whole, self.n_removed], dtype=np.int64),
+        }
+        for name, part in self.parts().items():
+            out.update({f"{name}.{key}": value for key, value in part.state().items()})
+        return out
+
+    def restore(self, state):
+        np.asarray(self.v)[:] = state["units.v"]
+        np.asarray(self.size)[:] = state["units.size"]
+        self.intercept, self.lam_max = state["point"]
+        self.n_whole, self.n_removed = state["counts"]
+        for name, part in self.parts().items():
+            part.restore({key[len(name) + 1 :]: value for key, value in state.items() if key.startswith(name + ".")})
+        if not 0 <= self.n_whole <= self.ring.count:
+            raise ValueError("fewer rows are kept than are said to be whole")
+
+    def parts(self):
+        return {"scaler": self.scaler, "moments": self.moments, "ring": self.ring, "active": self.active}
+
+
+@cython.cclass
+class LeastSquares(Objective):
+    """The Gaussian family: S and c are sufficient, and the factor of the active block follows them row by row."""
+
+    def __cinit__(self, p: cython.Py_ssize_t, *args):
+        self.active = ActiveSet(p)
+        self.null = ActiveSet(p) if self.has_free else None
+        self.active.has_ridge = self.l1_ratio < 1.0
+
+    def _admit(self, x, y, weight):
+        slot: cython.Py_ssize_t
+        self.active.absorb(self.moments.add(x, y, weight))
+        if self.window > 0:
+            slot = self.ring.push(x, y, weight)
+            self.ring.curvature[slot] = weight
+            self.ring.target[slot] = y
+        return 0
+
+    def measure(self, omega):
+        j: cython.Py_ssize_t
+        first: cython.Py_ssize_t
+        g: cython.p_double = cython.address(self.moments.c[0])
+        self._penalty_units()
+        if self.has_free:
+            for j in range(self.p):
+                self.null.tau[j] = 0.0 if self.v[j] == 0.0 else INFINITY
+            self._tolerate(self.null)
+            self.null.has_free = self.null.broken = True
+            self.null.solve(self.moments)
+            g = cython.address(self.null.g[0])
+        self.lam_max = self._first_to_enter(g, cython.address(first))
+        self.lam_max /= self.scaler.weight * max(self.l1_ratio, LEAST_L1_RATIO)
+        return 0
+
+    def _tolerate(self, active):
+        """The largest violations that count as none."""
+        j: cython.Py_ssize_t
+        share: cython.double = TOLERANCE * sqrt(max(self.moments.target_scatter, 0.0) * self.scaler.weight)
+        for j in range(self.p):
+            active.tol[j] = share * self.size[j]
+
+    def solve(self, lam, omega):
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        status: cython.int
+        weight: cython.double = lam * self.scaler.weight * self.l1_ratio
+        for j in range(self.p):
+            self.active.tau[j] = weight * self.v[j] if self.v[j] < INFINITY else INFINITY
+        self._tolerate(self.active)
+        self.active.has_free = self.has_free or weight == 0.0
+        if self.active.has_ridge:
+            self._ridge(self.active, lam)
+        status = self.active.solve(self.moments)
+        if self.fit_intercept:
+            self.intercept = self.moments.target_mean
+            for i in range(self.active.factor.k):
+                self.intercept -= self.moments.mean[self.active.members[i]] * self.active.b[i]
+        return status
+
+    def parts(self):
+        parts = Objective.parts(self)
+        return {**parts, "null": self.null} if self.has_free else parts

@@ -1,0 +1,8 @@
+from streamlasso.core.part cimport Part
+
+cdef class Family(Part):
+    cdef double loss_at(self, double y, double eta) except? -1 nogil
+    cdef double slope_at(self, double y, double eta) except? -1 nogil
+    cdef double curvature_at(self, double y, double eta) except? -1 nogil
+    cdef double mean_at(self, double eta) except? -1 nogil
+    cdef _each(self, int which, y, eta)

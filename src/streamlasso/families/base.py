@@ -1,0 +1,100 @@
+# cython: language_level=3
+"""What a family of responses has to say: its loss as a function of eta = b0 + x'b, and two derivatives."""
+
+import cython
+import numpy as np
+from cython.cimports.streamlasso.core.part import Part
+
+REQUIRED = ("loss", "slope", "curvature", "mean")
+
+
+@cython.cclass
+class Family(Part):
+    """A convex loss(y, eta) with its slope d/deta, its curvature d2/deta2 and the mean of y given eta.
+
+    Write your own by subclassing and giving the four methods, for plain floats (see docs/extending.md); it runs
+    everywhere a built-in one does, slower. The built-in ones give the compiled `*_at` methods instead.
+
+    >>> from streamlasso.families import Family
+    >>> class Quartic(Family):
+    ...     def loss(self, y, eta):
+    ...         return (y - eta) ** 4 / 4 + (y - eta) ** 2 / 2
+    ...     def slope(self, y, eta):
+    ...         return -((y - eta) ** 3) - (y - eta)
+    ...     def curvature(self, y, eta):
+    ...         return 3 * (y - eta) ** 2 + 1
+    ...     def mean(self, eta):
+    ...         return eta
+    >>> Quartic().slope(1.0, 0.0)
+    -2.0
+    """
+
+    def loss_at(self, y, eta):
+        with cython.gil:
+            return self.loss(y, eta)
+
+    def slope_at(self, y, eta):
+        with cython.gil:
+            return self.slope(y, eta)
+
+    def curvature_at(self, y, eta):
+        with cython.gil:
+            return self.curvature(y, eta)
+
+    def mean_at(self, eta):
+        with cython.gil:
+            return self.mean(eta)
+
+    def check(self):
+        """Refuse a family that is only half written."""
+        cls = type(self)
+        written = [name for name in REQUIRED if getattr(cls, name) is not getattr(Family, name)]
+        missing = [name for name in REQUIRED if name not in written]
+        if cls.compiled and written:
+            raise TypeError(f"{cls.__name__}: {written} of a built-in family cannot be replaced; subclass Family instead")
+        if not cls.compiled and missing:
+            raise TypeError(f"{cls.__name__}: a family gives {', '.join(REQUIRED)}; missing: {', '.join(missing)}")
+
+    compiled = False
+
+    def loss(self, y, eta):
+        """loss(y, eta), element by element."""
+        return self._each(0, y, eta)
+
+    def slope(self, y, eta):
+        """d loss/d eta, element by element."""
+        return self._each(1, y, eta)
+
+    def curvature(self, y, eta):
+        """d2 loss/d eta2, element by element."""
+        return self._each(2, y, eta)
+
+    def mean(self, eta):
+        """The mean of y given eta, element by element."""
+        return self._each(3, eta, eta)
+
+    def sample(self, rng, eta):
+        """Draw responses with the given eta, from a numpy Generator."""
+        raise TypeError(f"{type(self).__name__} does not say how to draw responses")
+
+    def check_target(self, y):
+        """What is wrong with the responses y, in words; None if nothing is."""
+        return None
+
+    def _each(self, which, y, eta):
+        y, eta = np.broadcast_arrays(np.asarray(y, dtype=float), np.asarray(eta, dtype=float))
+        out = np.empty(y.shape)
+        ys: cython.double[::1] = np.ascontiguousarray(y).reshape(-1)
+        etas: cython.double[::1] = np.ascontiguousarray(eta).reshape(-1)
+        outs: cython.double[::1] = out.reshape(-1)
+        i: cython.Py_ssize_t
+        for i in range(outs.shape[0]):
+            if which == 0:
+                outs[i] = self.loss_at(ys[i], etas[i])
+            elif which == 1:
+                outs[i] = self.slope_at(ys[i], etas[i])
+            elif which == 2:
+                outs[i] = self.curvature_at(ys[i], etas[i])
+            else:
+                outs[i] = self.mean_at(etas[i])
+        return out if out.ndim else float(out)

@@ -1,0 +1,42 @@
+# cython: language_level=3, cdivision=True
+"""Two classes, 0 and 1 (or a share between): loss log(1 + e^eta) - y eta."""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import exp, fabs, log1p
+from cython.cimports.streamlasso.families.base import Family
+
+
+@cython.cclass
+class Binomial(Family):
+    """Two classes, 0 and 1 (or a share between): loss log(1 + e^eta) - y eta.
+
+    >>> from streamlasso.families import Binomial
+    >>> round(Binomial().loss(1.0, 0.0), 4), Binomial().mean(0.0)
+    (0.6931, 0.5)
+    """
+
+    compiled = True
+
+    def loss_at(self, y, eta):
+        return (eta if eta > 0.0 else 0.0) + log1p(exp(-fabs(eta))) - y * eta
+
+    def slope_at(self, y, eta):
+        e: cython.double = exp(-fabs(eta))
+        return ((1.0 - y) - y * e) / (1.0 + e) if eta > 0.0 else ((1.0 - y) * e - y) / (1.0 + e)
+
+    def curvature_at(self, y, eta):
+        e: cython.double = exp(-fabs(eta))
+        return e / ((1.0 + e) * (1.0 + e))
+
+    def mean_at(self, eta):
+        e: cython.double = exp(-fabs(eta))
+        return 1.0 / (1.0 + e) if eta > 0.0 else e / (1.0 + e)
+
+    def sample(self, rng, eta):
+        return rng.binomial(1, self.mean(eta)).astype(float)
+
+    def check_target(self, y):
+        if np.any((y < 0) | (y > 1)):
+            return "a binomial response lies between 0 and 1"
+        return None

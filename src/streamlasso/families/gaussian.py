@@ -1,0 +1,32 @@
+# cython: language_level=3, cdivision=True
+"""Real responses with constant variance: loss (y - eta)^2 / 2."""
+
+import cython
+from cython.cimports.streamlasso.families.base import Family
+
+
+@cython.cclass
+class Gaussian(Family):
+    """Real responses with constant variance: loss (y - eta)^2 / 2.
+
+    >>> from streamlasso.families import Gaussian
+    >>> Gaussian().loss(3.0, 1.0), Gaussian().slope(3.0, 1.0)
+    (2.0, -2.0)
+    """
+
+    compiled = True
+
+    def loss_at(self, y, eta):
+        return 0.5 * (y - eta) * (y - eta)
+
+    def slope_at(self, y, eta):
+        return eta - y
+
+    def curvature_at(self, y, eta):
+        return 1.0
+
+    def mean_at(self, eta):
+        return eta
+
+    def sample(self, rng, eta):
+        return rng.normal(eta, 1.0)

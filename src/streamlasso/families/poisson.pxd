@@ -1,0 +1,4 @@
+from streamlasso.families.base cimport Family
+
+cdef class Poisson(Family):
+    pass

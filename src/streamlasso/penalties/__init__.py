@@ -1,0 +1,7 @@
+"""What coefficients cost, one file a penalty."""
+
+from streamlasso.penalties.elastic_net import ElasticNet
+from streamlasso.penalties.l1 import L1
+from streamlasso.penalties.ridge import Ridge
+
+__all__ = ["L1", "ElasticNet", "Ridge"]

@@ -1,0 +1,9 @@
+"""How lam moves, one file a rule."""
+
+from streamlasso.tuners.base import Tuner
+from streamlasso.tuners.fixed import Fixed
+from streamlasso.tuners.lars import LARS
+from streamlasso.tuners.log_rms import LogRMS
+from streamlasso.tuners.sgd import SGD
+
+__all__ = ["LARS", "SGD", "Fixed", "LogRMS", "Tuner"]

@@ -1,0 +1,45 @@
+# cython: language_level=3
+"""How lam moves: what the step tells a tuner, and what it wants back."""
+
+import cython
+import numpy as np
+from cython.cimports.streamlasso.core.part import Part
+
+
+@cython.cclass
+class Tuner(Part):
+    """Moves lam once a step (equation 5 of the paper and its relatives).
+
+    Write your own by subclassing and giving `update`; it gets the current `lam`, the derivative `slope` = dC/dlam, the length
+    `norm` = sqrt(u'H^{-1}u) of the direction behind it, `lam_max`, and `state`, an array of `n_state` numbers that start at 0
+    and are yours to change (they are kept in checkpoints). It returns the new lam, which is then clamped to [0, lam_max].
+
+    >>> from streamlasso.tuners import Tuner
+    >>> class SignStep(Tuner):
+    ...     def update(self, lam, slope, norm, lam_max, state):
+    ...         return lam - 0.01 * lam_max * (1 if slope > 0 else -1)
+    >>> SignStep().update(0.5, 2.0, 1.0, 1.0, [])
+    0.49
+    """
+
+    compiled = False
+    #: How many numbers the tuner remembers from step to step.
+    n_state = 0
+    #: Whether lam is kept within [0, lam_max]; only a tuner that never moves it does without.
+    clamped = True
+
+    @property
+    def lambda_init(self):
+        """The lam to start from, or None to leave it to the estimator."""
+        return None
+
+    def move(self, lam, slope, norm, lam_max, state):
+        with cython.gil:
+            return self.update(lam, slope, norm, lam_max, np.asarray(state))
+
+    def update(self, lam, slope, norm, lam_max, state):
+        """The new lam."""
+        state = np.asarray(state, dtype=float)
+        if not type(self).compiled:
+            raise TypeError(f"{type(self).__name__}: a tuner gives update(lam, slope, norm, lam_max, state)")
+        return self.move(lam, slope, norm, lam_max, state)

@@ -1,0 +1,4 @@
+from streamlasso.tuners.base cimport Tuner
+
+cdef class Fixed(Tuner):
+    cdef readonly double lam

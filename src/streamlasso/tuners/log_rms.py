@@ -1,0 +1,41 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Gradient descent on log lam, free of all scales: the default."""
+
+import cython
+from cython.cimports.libc.math import exp, sqrt
+from cython.cimports.streamlasso.tuners.base import Tuner
+
+FADE = cython.declare(cython.double, 0.99)
+LEAST = cython.declare(cython.double, 1e-4)
+
+
+@cython.cclass
+class LogRMS(Tuner):
+    """log lam -= step_size * d / rms(d), with d = dC/dlog lam = lam dC/dlam and rms its running root mean square.
+
+    Multiplying y or X by any number changes nothing but the units of lam. The running mean forgets by .99 a step and is corrected for its start;
+    lam keeps above 1e-4 lam_max, glmnet's smallest, from where it can come back.
+
+    >>> from streamlasso.tuners import LogRMS
+    >>> LogRMS().settings()
+    {'step_size': 0.05}
+    """
+
+    compiled = True
+    n_state = 2
+
+    def __init__(self, step_size: float = 0.05):
+        if not 0 < step_size < float("inf"):
+            raise ValueError(f"LogRMS(step_size={step_size!r}): a step size is a positive number")
+        self.step_size = step_size
+
+    def settings(self):
+        return {"step_size": self.step_size}
+
+    def move(self, lam, slope, norm, lam_max, state):
+        d: cython.double = lam * slope
+        state[0] = FADE * state[0] + (1.0 - FADE) * d * d
+        state[1] = FADE * state[1] + (1.0 - FADE)
+        if state[0] > 0.0:
+            lam *= exp(-self.step_size * d / sqrt(state[0] / state[1]))
+        return max(lam, LEAST * lam_max)

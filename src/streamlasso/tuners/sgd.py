@@ -1,0 +1,28 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The paper's equation (5)."""
+
+import cython
+from cython.cimports.streamlasso.tuners.base import Tuner
+
+
+@cython.cclass
+class SGD(Tuner):
+    """lam -= step_size * dC/dlam: the paper's rule. The step is in the units of lam^2 / loss, so it has to be chosen for the data.
+
+    >>> from streamlasso.tuners import SGD
+    >>> SGD(step_size=0.01).update(0.5, 2.0, 1.0, 1.0, [])
+    0.48
+    """
+
+    compiled = True
+
+    def __init__(self, step_size: float):
+        if not 0 < step_size < float("inf"):
+            raise ValueError(f"SGD(step_size={step_size!r}): a step size is a positive number")
+        self.step_size = step_size
+
+    def settings(self):
+        return {"step_size": self.step_size}
+
+    def move(self, lam, slope, norm, lam_max, state):
+        return lam - self.step_size * slope

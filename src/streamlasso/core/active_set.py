@@ -225,7 +225,7 @@ class ActiveSet:
             for i in range(self.factor.k):
                 if self.target[i] * self.sign[i] < 0.0 and self.tau[self.members[i]] > 0.0:
                     t = self.b[i] / (self.b[i] - self.target[i]) if self.b[i] * self.sign[i] > 0.0 else 0.0
-                    if t < step:
+                    if q < 0 or t < step:
                         q = i
                         step = t
             if q < 0:

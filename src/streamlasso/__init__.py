@@ -1,0 +1,7 @@
+"""Sparse linear models on streams that never stop changing, tuned by nobody."""
+
+from streamlasso.estimators import RAPClassifier, RAPRegressor
+
+__version__ = "0.1.0"
+
+__all__ = ["RAPClassifier", "RAPRegressor"]

@@ -10,12 +10,14 @@ cdef class Learner:
     cdef Objective objective
     cdef double[::1] tuner_state
     cdef bint updated, clamped
-    cdef double decay, unit, lam
-    cdef Py_ssize_t batch_size, n_seen
-    cdef int status
+    cdef readonly double lam
+    cdef readonly Py_ssize_t n_seen
+    cdef double decay, unit
+    cdef Py_ssize_t batch_size
+    cdef int code
 
-    cdef int _learn(self, double[:, ::1] X, double[::1] y, weight, record, coef) except -1
-    cdef int _step(self, double[:, ::1] X, double[::1] y, double[::1] w, bint weighted, Py_ssize_t start,
+    cdef int _learn(self, const double[:, ::1] X, const double[::1] y, weight, record, coef) except -1
+    cdef int _step(self, const double[:, ::1] X, const double[::1] y, const double[::1] w, bint weighted, Py_ssize_t start,
                    Py_ssize_t stop, double[:, ::1] out, Py_ssize_t at) except -1 nogil
     cdef void _grow_unit(self) noexcept nogil
     cdef int _differentiate(self) except -1 nogil

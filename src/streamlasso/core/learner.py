@@ -26,10 +26,31 @@ RECORD = ("eta", "loss", "slope", "lam", "lam_max", "n_active", "effective_size"
 STATUS = ("ok", "singular", "unfinished", "waiting")
 WAITING = cython.declare(cython.int, 3)
 
+#: Values beyond this are refused: their squares, times the unit of weight, would not fit a double.
+LARGEST = 1e100
+
 #: lam starts at this share of the first lam_max that is not zero.
 FIRST_SHARE = cython.declare(cython.double, 0.1)
 #: The unit of weight is brought back by this factor, a power of four, when it has grown beyond its inverse.
 SHRINK = cython.declare(cython.double, 2.0**-200)
+
+
+def first_unfit(X: cython.const[cython.double][:, :]):
+    """The place, counted along the rows, of the first value that is not finite or too large; -1 if there is none."""
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    largest: cython.double = LARGEST
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            if not fabs(X[i, j]) <= largest:
+                return i * X.shape[1] + j
+    return -1
+
+
+def _revive(n_features, settings, state):
+    learner = Learner(n_features, **settings)
+    learner.restore(state)
+    return learner
 
 
 @cython.cclass
@@ -80,7 +101,7 @@ class Learner:
         self.unit = 1.0
         self.batch_size = batch_size
         self.n_seen = 0
-        self.status = WAITING
+        self.code = WAITING
         if lambda_init is None:
             lambda_init = tuner.lambda_init
         self.lam = float("nan") if lambda_init is None else lambda_init
@@ -98,7 +119,7 @@ class Learner:
 
     # --- learning -----------------------------------------------------------------------------------------------
 
-    def learn(self, X: cython.double[:, ::1], y: cython.double[::1], weight=None, record=None, coef=None):
+    def learn(self, X: cython.const[cython.double][:, ::1], y: cython.const[cython.double][::1], weight=None, record=None, coef=None):
         """Learn the rows in order. `record` (n, len(RECORD)) and `coef` (n, p + 1) are filled in where given.
 
         A family or tuner written in Python may raise: the state is then what it was before the call.
@@ -118,7 +139,7 @@ class Learner:
         weighted: cython.bint = weight is not None
         recorded: cython.bint = record is not None
         traced: cython.bint = coef is not None
-        w: cython.double[::1] = weight if weighted else _NOTHING
+        w: cython.const[cython.double][::1] = weight if weighted else _NOTHING
         out: cython.double[:, ::1] = record if recorded else np.empty((self.batch_size, len(RECORD)))
         path: cython.double[:, ::1] = coef if traced else _NO_ROWS
         with cython.nogil:
@@ -133,7 +154,6 @@ class Learner:
         """One mini-batch: rows start to stop."""
         i: cython.Py_ssize_t
         r: cython.Py_ssize_t
-        x: cython.p_double
         a: cython.double = 1.0
         seen: cython.double = 0.0
         slope: cython.double = 0.0
@@ -148,13 +168,12 @@ class Learner:
             if not self.updated:
                 self._differentiate()
             for i in range(start, stop):
-                x = cython.address(X[i, 0])
                 if weighted:
                     a = w[i]
                     if a == 0.0:
                         continue
                 self._grow_unit()
-                self.objective.absorb(x, y[i], a * self.unit)
+                self.objective.absorb(cython.address(X[i, 0]), y[i], a * self.unit)
                 self.n_seen += 1
             if self.updated:
                 self._differentiate()
@@ -173,7 +192,7 @@ class Learner:
             out[r, 4] = self.objective.lam_max
             out[r, 5] = self._n_active()
             out[r, 6] = self.objective.scaler.weight / self.unit
-            out[r, 7] = self.status
+            out[r, 7] = self.code
         return 0
 
     def _grow_unit(self):
@@ -201,9 +220,9 @@ class Learner:
             self.lam = FIRST_SHARE * self.objective.lam_max
         if self.clamped and self.objective.lam_max > 0.0 and not isnan(self.lam):
             self.lam = min(max(self.lam, 0.0), self.objective.lam_max)
-        self.status = self.objective.solve(0.0 if isnan(self.lam) else self.lam, omega)
+        self.code = self.objective.solve(0.0 if isnan(self.lam) else self.lam, omega)
         if not self.objective.lam_max > 0.0:
-            self.status = WAITING
+            self.code = WAITING
         return 0
 
     def _n_active(self):
@@ -227,7 +246,7 @@ class Learner:
 
     # --- what a person wants to see -----------------------------------------------------------------------------
 
-    def decision(self, X: cython.double[:, ::1]):
+    def decision(self, X: cython.const[cython.double][:, ::1]):
         """eta = b0 + x'b for each row."""
         i: cython.Py_ssize_t
         out = np.empty(X.shape[0])
@@ -254,24 +273,17 @@ class Learner:
         return self.objective.p
 
     @property
-    def lambda_(self):
-        return self.lam
-
-    @property
-    def lambda_max(self):
+    def lam_max(self):
         return self.objective.lam_max
-
-    @property
-    def n_rows(self):
-        return self.n_seen
 
     @property
     def effective_size(self):
         return self.objective.scaler.weight / self.unit
 
     @property
-    def last_status(self):
-        return STATUS[self.status]
+    def status(self):
+        """How the last step went, in a word of STATUS."""
+        return STATUS[self.code]
 
     # --- for checkpoints, and for features that appear mid-stream -----------------------------------------------
 
@@ -281,7 +293,7 @@ class Learner:
             **self.objective.state(),
             "tuner": np.array(self.tuner_state),
             "lam": np.array([self.lam, self.unit]),
-            "seen": np.array([self.n_seen, self.status], dtype=np.int64),
+            "seen": np.array([self.n_seen, self.code], dtype=np.int64),
         }
 
     def restore(self, state):
@@ -291,7 +303,10 @@ class Learner:
         self.objective.restore(state)
         np.asarray(self.tuner_state)[:] = state["tuner"]
         self.lam, self.unit = state["lam"]
-        self.n_seen, self.status = state["seen"]
+        self.n_seen, self.code = state["seen"]
+
+    def __reduce__(self):
+        return _revive, (self.objective.p, self.settings, self.state())
 
     def grown(self, n_features):
         """The same learner with more features, as if they had been there all along and 0."""
@@ -306,9 +321,7 @@ class Learner:
             state[name] = np.pad(state[name], ((0, 0), (0, extra)))
         state["moments.S"] = np.pad(state["moments.S"], ((0, extra), (0, extra)))
         state["units.v"] = np.append(state["units.v"], np.full(extra, np.inf))
-        learner = Learner(n_features, **settings)
-        learner.restore(state)
-        return learner
+        return _revive(n_features, settings, state)
 
 
 _NOTHING = np.zeros(1)

@@ -4,8 +4,8 @@ cdef class Scaler:
     cdef double weight, y_mean, y_scatter
     cdef bint stale
 
-    cdef void add(self, double* x, double y, double weight) noexcept nogil
-    cdef void remove(self, double* x, double y, double weight) noexcept nogil
+    cdef void add(self, const double* x, double y, double weight) noexcept nogil
+    cdef void remove(self, const double* x, double y, double weight) noexcept nogil
     cdef double deviation(self, Py_ssize_t j) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil
     cdef void clear(self) noexcept nogil
@@ -19,9 +19,9 @@ cdef class Moments:
     cdef double weight, target_mean, target_scatter
     cdef Py_ssize_t n_pending
 
-    cdef double* add(self, double* x, double target, double weight) noexcept nogil
-    cdef double* remove(self, double* x, double target, double weight) noexcept nogil
-    cdef double* _take(self, double* x, double target, double k, double step, double sign) noexcept nogil
+    cdef double* add(self, const double* x, double target, double weight) noexcept nogil
+    cdef double* remove(self, const double* x, double target, double weight) noexcept nogil
+    cdef double* _take(self, const double* x, double target, double k, double step, double sign) noexcept nogil
     cdef void flush(self) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil
     cdef void clear(self) noexcept nogil
@@ -37,6 +37,6 @@ cdef class Ring:
     cdef double[::1] y, weight, curvature, target
 
     cdef Py_ssize_t slot(self, Py_ssize_t i) noexcept nogil
-    cdef Py_ssize_t push(self, double* x, double y, double weight) noexcept nogil
+    cdef Py_ssize_t push(self, const double* x, double y, double weight) noexcept nogil
     cdef void forget_oldest(self) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil

@@ -15,15 +15,15 @@ cdef class Objective:
     cdef double[::1] penalty_factor, v, size, slope_b
     cdef Py_ssize_t window, history, n_whole, n_removed, n_slope
 
-    cdef double predict(self, double* x) noexcept nogil
-    cdef int absorb(self, double* x, double y, double weight) except -1 nogil
+    cdef double predict(self, const double* x) noexcept nogil
+    cdef int absorb(self, const double* x, double y, double weight) except -1 nogil
     cdef void rescale(self, double factor) noexcept nogil
     cdef int differentiate(self, double lam) except -1 nogil
-    cdef double slope_of(self, double* x) noexcept nogil
+    cdef double slope_of(self, const double* x) noexcept nogil
     cdef int measure(self, double omega) except -1 nogil
     cdef int solve(self, double lam, double omega) except -1 nogil
 
-    cdef int _admit(self, double* x, double y, double weight) except -1 nogil
+    cdef int _admit(self, const double* x, double y, double weight) except -1 nogil
     cdef void _expel_oldest(self) noexcept nogil
     cdef void _rebuild(self) noexcept nogil
     cdef void _penalty_units(self) noexcept nogil

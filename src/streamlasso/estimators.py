@@ -1,0 +1,381 @@
+"""The scikit-learn face: validation and attributes; nothing numerical happens here."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+
+from streamlasso import checkpoint
+from streamlasso.core.learner import LARGEST, Learner, first_unfit
+from streamlasso.families import Binomial
+from streamlasso.settings import as_family, build_learner
+
+SHARED = """
+    Parameters
+    ----------
+    memory : float, Forgetting or Window, default=0.99
+        How the past fades; a float is a forgetting factor.
+    penalty : L1, ElasticNet or Ridge, default=None
+        None is `L1()`.
+    tuner : Fixed, SGD, LARS, LogRMS or a Tuner of your own, default=None
+        How lam moves; None is `LogRMS()`.
+    gradient : {"exact", "diagonal"}, default="exact"
+        The derivative of the coefficients with the whole Hessian, or with its diagonal (the paper's approximation).
+    curvature : {"updated", "previous"}, default="updated"
+        Whether that Hessian has the new row in it; "previous" is Algorithm 1 as printed.
+    lambda_init : float, default=None
+        Where lam starts; None is a tenth of the first lam_max that is not 0.
+    penalty_factor : array of shape (n_features,), default=None
+        Multiplies lam for each feature; 0 is never penalised.
+    fit_intercept, standardize : bool, default=True
+        An unpenalised intercept; a penalty in units of each feature's running standard deviation.
+    history : int, default=64
+        Rows kept whole before they are folded into a quadratic; of no effect for the Gaussian family.
+    batch_size : int, default=1
+        Rows a step, within one call of `partial_fit`.
+
+    Attributes
+    ----------
+    coef_, intercept_, lambda_, lambda_max_ : the model now, its penalty, and the least one that empties it
+    n_seen_, effective_size_ : rows learnt, and the weight omega that the memory holds of them
+"""
+
+
+class _RAP(BaseEstimator):
+    """What both estimators share."""
+
+    learners_: list[Learner]
+    n_features_in_: int
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "learners_")
+
+    def save(self, path: Any) -> None:
+        """Write the model to `path` (safetensors); the file appears whole or not at all."""
+        check_is_fitted(self)
+        checkpoint.save(self, path)
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """The model that `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
+        return checkpoint.load(cls, path)
+
+    @property
+    def n_seen_(self) -> int:
+        return self._first.n_seen
+
+    @property
+    def effective_size_(self) -> float:
+        return self._first.effective_size
+
+    @property
+    def _first(self) -> Learner:
+        return self._fitted()[0]
+
+    def _fitted(self) -> list[Learner]:
+        if not hasattr(self, "learners_"):
+            raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call fit or partial_fit first.")
+        return self.learners_
+
+    def _decide(self, X: Any) -> np.ndarray:
+        """eta of every row, a column a learner."""
+        learners = self._fitted()
+        X = self._features(X)
+        return np.column_stack([learner.decision(X) for learner in learners])
+
+    def _features(self, X: Any, *, reset: bool = False) -> np.ndarray:
+        """X as the engine takes it. A plain array of the right shape goes straight through."""
+        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous
+        if not plain or reset or X.shape != (X.shape[0] or None, self.n_features_in_) or self._named:
+            X = validate_data(self, X, reset=reset, dtype=np.float64, order="C")
+        bad = first_unfit(X)
+        if bad >= 0:
+            self._refuse_value("X", X, *divmod(bad, X.shape[1]))
+        return X
+
+    @property
+    def _named(self) -> bool:
+        return hasattr(self, "feature_names_in_")
+
+    def _refuse_value(self, name: str, values: np.ndarray, *where: int) -> None:
+        value = values[where]
+        place = f"{name}[{', '.join(map(str, where))}] = {value}"
+        if np.isnan(value):
+            raise ValueError(f"Input {name} contains NaN: {place}. Fill in or drop missing values; no row was learnt.")
+        if np.isinf(value):
+            raise ValueError(f"Input {name} contains infinity: {place}; no row was learnt.")
+        raise ValueError(f"{place}: squares are summed in double precision, so values lie within +-{LARGEST:g}; rescale it.")
+
+    def _weights(self, sample_weight: Any, X: np.ndarray) -> np.ndarray | None:
+        if sample_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if np.any(weights < 0) or np.any(weights > LARGEST):
+            raise ValueError(f"sample_weight: weights are numbers from 0 (the row is skipped) to {LARGEST:g}")
+        return np.ascontiguousarray(weights)
+
+    def _learn(
+        self, learners: list[Learner], X: np.ndarray, targets: list[np.ndarray], weights: np.ndarray | None
+    ) -> None:
+        """All learners take the rows, or none does."""
+        states = [learner.state() for learner in learners] if len(learners) > 1 and not self._compiled else []
+        try:
+            for learner, y in zip(learners, targets, strict=True):
+                learner.learn(X, y, weights)
+        except BaseException:
+            for learner, state in zip(learners, states, strict=False):
+                learner.restore(state)
+            raise
+
+    @property
+    def _compiled(self) -> bool:
+        return self.tuner is None or self.tuner.compiled
+
+
+class RAPRegressor(RegressorMixin, _RAP):
+    __doc__ = f"""Regression on a stream: an l1-penalised GLM with fading memory whose penalty tunes itself (RAP).
+
+    Rows are learnt one by one, in order. After each, the coefficients minimise the objective of `streamlasso.core.objective` exactly, at a
+    lam that has moved down the derivative of the row's look-ahead loss.
+    {SHARED}
+    family : {{"gaussian", "binomial", "poisson", "gamma"}} or a Family of your own, default="gaussian"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamlasso import RAPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 5))
+    >>> y = 2 * X[:, 1] + rng.normal(size=500)
+    >>> model = RAPRegressor(memory=0.99).partial_fit(X, y)
+    >>> model.coef_.round(1)
+    array([-0. ,  1.9, -0. ,  0. ,  0. ])
+    >>> model.n_seen_
+    500
+    """
+
+    def __init__(
+        self,
+        family: Any = "gaussian",
+        memory: Any = 0.99,
+        penalty: Any = None,
+        tuner: Any = None,
+        gradient: str = "exact",
+        curvature: str = "updated",
+        lambda_init: float | None = None,
+        penalty_factor: Any = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        history: int = 64,
+        batch_size: int = 1,
+    ) -> None:
+        self.family = family
+        self.memory = memory
+        self.penalty = penalty
+        self.tuner = tuner
+        self.gradient = gradient
+        self.curvature = curvature
+        self.lambda_init = lambda_init
+        self.penalty_factor = penalty_factor
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.history = history
+        self.batch_size = batch_size
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn the rows in order."""
+        return self._take(X, y, sample_weight, reset=True)
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn each row once, in order. A refused batch changes nothing."""
+        return self._take(X, y, sample_weight, reset=not hasattr(self, "learners_"))
+
+    def _take(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
+        X, target, weights = self._rows(X, y, sample_weight, reset=reset)
+        learners = [build_learner(X.shape[1], self.get_params(deep=False))] if reset else self.learners_
+        self._learn(learners, X, [target], weights)
+        self.learners_ = learners
+        return self
+
+    def _rows(
+        self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The rows as the engine takes them."""
+        X = self._features(X, reset=reset)
+        target = self._target(y, len(X))
+        return X, target, self._weights(sample_weight, X)
+
+    def _target(self, y: Any, n_rows: int) -> np.ndarray:
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        target = np.ascontiguousarray(column_or_1d(y, warn=True, dtype=np.float64))
+        if len(target) != n_rows:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(target)]}")
+        bad = first_unfit(target.reshape(-1, 1))
+        if bad >= 0:
+            self._refuse_value("y", target, bad)
+        complaint = as_family(self.family).check_target(target)
+        if complaint:
+            raise ValueError(f"y: {complaint}; family={self.family!r}. No row was learnt.")
+        return target
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The mean of the response, given each row."""
+        eta = self._decide(X)[:, 0]
+        return self._first.settings["family"].mean(eta)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return self._first.coef
+
+    @property
+    def intercept_(self) -> float:
+        return self._first.intercept
+
+    @property
+    def lambda_(self) -> float:
+        return self._first.lam
+
+    @property
+    def lambda_max_(self) -> float:
+        return self._first.lam_max
+
+
+class RAPClassifier(ClassifierMixin, _RAP):
+    __doc__ = f"""Classification on a stream: logistic regression with fading memory whose l1 penalty tunes itself (RAP).
+
+    Two classes are one model. Several are one model a class, against the rest, each with its own lam; probabilities are then those of the
+    models, made to sum to one.
+    {SHARED}
+    classes_ : the classes; with several, `lambda_`, `lambda_max_` and the rows of `coef_` follow their order
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamlasso import RAPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 5))
+    >>> y = np.where(X[:, 1] + rng.normal(size=500) > 0, "up", "down")
+    >>> model = RAPClassifier().fit(X, y)
+    >>> model.predict([[0.0, 3.0, 0.0, 0.0, 0.0]])
+    array(['up'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        memory: Any = 0.99,
+        penalty: Any = None,
+        tuner: Any = None,
+        gradient: str = "exact",
+        curvature: str = "updated",
+        lambda_init: float | None = None,
+        penalty_factor: Any = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        history: int = 64,
+        batch_size: int = 1,
+    ) -> None:
+        self.memory = memory
+        self.penalty = penalty
+        self.tuner = tuner
+        self.gradient = gradient
+        self.curvature = curvature
+        self.lambda_init = lambda_init
+        self.penalty_factor = penalty_factor
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.history = history
+        self.batch_size = batch_size
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn the rows in order."""
+        return self._take(X, y, None, sample_weight, reset=True)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn each row once, in order. The first call names all `classes`, unless its rows show them. A refused batch changes nothing."""
+        return self._take(X, y, classes, sample_weight, reset=not hasattr(self, "learners_"))
+
+    def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, reset: bool) -> Self:
+        X = self._features(X, reset=reset)
+        classes = self._classes(y, classes) if reset else self._same_classes(classes)
+        targets = self._targets(y, len(X), classes)
+        weights = self._weights(sample_weight, X)
+        settings = {**self.get_params(deep=False), "family": Binomial()}
+        learners = [build_learner(X.shape[1], settings) for _ in targets] if reset else self.learners_
+        self._learn(learners, X, targets, weights)
+        self.classes_ = classes
+        self.learners_ = learners
+        return self
+
+    def _classes(self, y: Any, classes: Any) -> np.ndarray:
+        """The classes of a fresh model: as named, or as the rows show them."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        check_classification_targets(y)
+        found = np.unique(column_or_1d(y if classes is None else classes, warn=True))
+        if len(found) < 2:
+            raise ValueError(
+                f"y holds one class only, {found.tolist()}: two or more are needed; name them all with "
+                "partial_fit(X, y, classes=[...]) if the others come later"
+            )
+        return found
+
+    def _same_classes(self, classes: Any) -> np.ndarray:
+        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
+        return self.classes_
+
+    def _targets(self, y: Any, n_rows: int, classes: np.ndarray) -> list[np.ndarray]:
+        """0 and 1 for each learner."""
+        labels = column_or_1d(y, warn=True)
+        if len(labels) != n_rows:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(labels)]}")
+        unknown = np.setdiff1d(labels, classes)
+        if len(unknown):
+            raise ValueError(f"y holds {unknown.tolist()}, not among the classes {classes.tolist()}; no row was learnt.")
+        positive = classes[1:] if len(classes) == 2 else classes
+        return [(labels == label).astype(np.float64) for label in positive]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """eta = b0 + x'b: one number a row for two classes, one a class for several."""
+        eta = self._decide(X)
+        return eta[:, 0] if eta.shape[1] == 1 else eta
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class, given each row."""
+        share = Binomial().mean(self._decide(X))
+        if share.shape[1] == 1:
+            return np.column_stack([1 - share, share])
+        total = share.sum(axis=1, keepdims=True)
+        return np.where(total > 0, share / np.where(total > 0, total, 1), 1 / share.shape[1])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class, given each row."""
+        eta = self._decide(X)
+        best = (eta[:, 0] > 0).astype(int) if eta.shape[1] == 1 else eta.argmax(axis=1)
+        return self.classes_[best]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return np.vstack([learner.coef for learner in self._fitted()])
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return np.array([learner.intercept for learner in self._fitted()])
+
+    @property
+    def lambda_(self) -> float | np.ndarray:
+        return _one_or_all([learner.lam for learner in self._fitted()])
+
+    @property
+    def lambda_max_(self) -> float | np.ndarray:
+        return _one_or_all([learner.lam_max for learner in self._fitted()])
+
+
+def _one_or_all(values: list[float]) -> float | np.ndarray:
+    return values[0] if len(values) == 1 else np.array(values)

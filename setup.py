@@ -17,7 +17,7 @@ def compiled() -> list[Path]:
 
 def extension(path: Path) -> Extension:
     name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
-    return Extension(name, [str(path)], extra_compile_args=["-O3", "-g0"])
+    return Extension(name, [str(path)], extra_compile_args=["-O3", "-g0", "-fno-math-errno"])
 
 
 setup(

@@ -8,7 +8,7 @@ cdef class ActiveSet:
     cdef double[::1] b, sign, g, tau, ridge, tol, target
     cdef signed char[::1] resting
     cdef bint has_ridge, has_free, broken
-    cdef Py_ssize_t age, n_resting
+    cdef Py_ssize_t age, n_resting, n_candidates
 
     cdef int solve(self, Moments m) noexcept nogil
     cdef void gradient(self, Moments m) noexcept nogil
@@ -20,13 +20,17 @@ cdef class ActiveSet:
     cdef void absorb(self, double* z) noexcept nogil
     cdef void expel(self, double* z) noexcept nogil
     cdef void _join(self, Py_ssize_t j, double sign, double b) noexcept nogil
-    cdef void _rest(self, Py_ssize_t j) noexcept nogil
-    cdef void _wake(self) noexcept nogil
     cdef void _drop_barred(self) noexcept nogil
     cdef void _enter_free(self, Moments m) noexcept nogil
-    cdef Py_ssize_t _descend(self, Moments m) noexcept nogil
+    cdef void _solve_for_target(self, Moments m) noexcept nogil
+    cdef bint _wrong(self, Py_ssize_t i) noexcept nogil
+    cdef void _hold_signs(self, Moments m) noexcept nogil
+    cdef void _walk(self, Moments m) noexcept nogil
     cdef bint _settled(self) noexcept nogil
     cdef bint _settle(self, Moments m) noexcept nogil
     cdef Py_ssize_t _violators(self) noexcept nogil
-    cdef Py_ssize_t _enter_violators(self, Moments m, Py_ssize_t n) noexcept nogil
+    cdef void _enter_all(self, Moments m) noexcept nogil
+    cdef void _enter_worst(self, Moments m) noexcept nogil
+    cdef void _rest(self, Py_ssize_t j) noexcept nogil
+    cdef Py_ssize_t _wake(self) noexcept nogil
     cdef int _coordinate_descent(self, Moments m) noexcept nogil

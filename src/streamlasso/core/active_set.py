@@ -5,14 +5,16 @@
 
 With `g = c - Hb`, the optimality conditions are  g_j = tau_j sign(b_j)  where b_j != 0  and  |g_j| <= tau_j  elsewhere.
 
-1. Descend: with the signs of the members held, the optimum is one linear system away. Walk towards it; a
-   coefficient that reaches zero on the way leaves, and the walk turns to the optimum of those left.
-2. Look at all p conditions. Those that are violated become candidates; the worst one enters, descend, and so on through the candidates.
-3. Stop when no condition is violated by more than `tol_j`.
+1. Solve: with the signs of the members held, the optimum is one linear system away. Members that come out with the wrong sign leave, and
+   the others are solved for again.
+2. Look at all p conditions: features that violate theirs by more than `tol_j` enter, all at once. Stop when there is none.
 
-Every walk lowers the objective, so no set of signs comes back and the loop ends. A candidate that is a combination of the members
-(more features than rows, duplicates) cannot be factored; along the direction that leaves the fit unchanged the penalty is linear, so
-the walk goes on until some member reaches zero, and the candidate takes its place.
+This settles in two or three turns of a warm start, but such block exchanges can cycle. After TURNS of them the solver walks instead: from
+where it stands towards the optimum, letting the first coefficient that reaches zero on the way leave, then the worst violator
+enter. Each walk lowers the objective, so no set of signs comes back and the loop ends.
+
+A feature that is a combination of the members (more features than rows, duplicates) cannot be factored. Along the direction that leaves the fit
+unchanged the penalty is linear, so the walk goes on until some member reaches zero, and the feature takes its place.
 
 Conventions: `tau_j = inf` bars a feature, `tau_j = 0` leaves it unpenalised. Everything but `g`, `tau`, `tol`, `ridge`, `where` is
 indexed by position among the members.
@@ -21,10 +23,13 @@ indexed by position among the members.
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isinf
+from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.factor import Factor
 from cython.cimports.streamlasso.core.kernels import axpy
 from cython.cimports.streamlasso.core.moments import Moments
 
+#: Block exchanges before the solver walks.
+TURNS = cython.declare(cython.int, 10)
 #: A feature whose pivot falls below this share of its variance is a combination of the members.
 DEPENDENT = cython.declare(cython.double, 1e-11)
 
@@ -51,36 +56,35 @@ class ActiveSet:
         self.tol = np.zeros(p)
         self.ridge = np.zeros(p)
         self.has_ridge = self.has_free = self.broken = False
-        self.age = self.n_resting = 0
+        self.age = self.n_resting = self.n_candidates = 0
 
     def solve(self, m):
         """Solve for the current m, tau, ridge; DEGENERATE where it took the fallback."""
-        n: cython.Py_ssize_t
-        changes: cython.Py_ssize_t = 0
-        wakes: cython.Py_ssize_t = 0
+        turn: cython.Py_ssize_t
+        wakes: cython.int = 0
         self._drop_barred()
         if self.has_ridge or self.broken:
             self.refactor(m)
         if self.has_free:
             self._enter_free(m)
-        while changes <= 100 + 10 * self.p:
-            changes += self._descend(m)
+        for turn in range(100 + 10 * self.p):
+            if turn < TURNS:
+                self._hold_signs(m)
+            else:
+                self._walk(m)
             self.gradient(m)
             if not self._settled() and not self._settle(m):
-                changes += 1
                 continue
-            n = self._violators()
-            if n == 0:
-                if self.n_resting == 0:
+            if self._violators() == 0:
+                if self._wake() == 0:
                     return SOLVED
-                self._wake()
                 wakes += 1
-                if self._violators() == 0:
-                    return SOLVED
                 if wakes == 3:
                     break
-                n = self._violators()
-            changes += self._enter_violators(m, n)
+            if turn < TURNS:
+                self._enter_all(m)
+            else:
+                self._enter_worst(m)
         self._wake()
         return self._coordinate_descent(m)
 
@@ -204,57 +208,71 @@ class ActiveSet:
             if self.tau[j] == 0.0 and self.where[j] < 0 and self.append(m, j):
                 self._join(j, 1.0, 0.0)
 
-    # --- 1. descend ---------------------------------------------------------------------------------------------
+    # --- 1. solve with the signs held ---------------------------------------------------------------------------
 
-    def _descend(self, m):
-        """To the optimum with the signs held; returns how many members left on the way."""
+    def _solve_for_target(self, m):
+        """target = H_A^{-1} (c_A - tau_A s_A)"""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
+        for i in range(self.factor.k):
+            j = self.members[i]
+            self.target[i] = m.c[j] - self.tau[j] * self.sign[i]
+        self.factor.solve(cython.address(self.target[0]))
+
+    def _wrong(self, i):
+        """Would the i-th member change its sign?"""
+        return self.target[i] * self.sign[i] < 0.0 and self.tau[self.members[i]] > 0.0
+
+    def _hold_signs(self, m):
+        """To the optimum of those members that keep their signs."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t = -1
+        while self.factor.k != k:
+            self._solve_for_target(m)
+            k = self.factor.k
+            for i in range(k - 1, -1, -1):
+                if self._wrong(i):
+                    self.leave(i)
+        for i in range(k):
+            self.b[i] = self.target[i]
+
+    def _walk(self, m):
+        """Towards the optimum; whoever reaches zero first leaves, and the walk turns to the optimum of those left."""
+        i: cython.Py_ssize_t
         q: cython.Py_ssize_t
-        left: cython.Py_ssize_t = 0
         t: cython.double
         step: cython.double
-        c: cython.p_double = cython.address(m.c[0])
         while self.factor.k > 0:
-            for i in range(self.factor.k):
-                j = self.members[i]
-                self.target[i] = c[j] - self.tau[j] * self.sign[i]
-            self.factor.solve(cython.address(self.target[0]))
+            self._solve_for_target(m)
             q = -1
             step = 1.0
             for i in range(self.factor.k):
-                if self.target[i] * self.sign[i] < 0.0 and self.tau[self.members[i]] > 0.0:
+                if self._wrong(i):
                     t = self.b[i] / (self.b[i] - self.target[i]) if self.b[i] * self.sign[i] > 0.0 else 0.0
                     if q < 0 or t < step:
                         q = i
                         step = t
-            if q < 0:
-                for i in range(self.factor.k):
-                    self.b[i] = self.target[i]
-                return left
             for i in range(self.factor.k):
-                self.b[i] += step * (self.target[i] - self.b[i])
+                self.b[i] += step * (self.target[i] - self.b[i]) if q >= 0 else self.target[i] - self.b[i]
+            if q < 0:
+                return
             if step == 0.0:
                 self._rest(self.members[q])
             self.leave(q)
-            left += 1
-        return left
 
-    # --- 2. look at the conditions ------------------------------------------------------------------------------
+    # --- 2. look at the conditions, and enter who violates them -------------------------------------------------
 
     def gradient(self, m):
         """g = c - Hb for all p features."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        for j in range(self.p):
-            self.g[j] = m.c[j]
-        m.times(
-            cython.address(self.members[0]), self.factor.k, cython.address(self.b[0]), cython.address(self.g[0])
-        )
+        g: cython.p_double = cython.address(self.g[0])
+        memcpy(g, cython.address(m.c[0]), self.p * cython.sizeof(cython.double))
+        m.times(cython.address(self.members[0]), self.factor.k, cython.address(self.b[0]), g)
         if self.has_ridge:
             for i in range(self.factor.k):
                 j = self.members[i]
-                self.g[j] -= self.ridge[j] * self.b[i]
+                g[j] -= self.ridge[j] * self.b[i]
 
     def _settled(self):
         """Do the members meet their conditions? What a factor that is updated by rank one loses, shows here."""
@@ -288,64 +306,59 @@ class ActiveSet:
         return True
 
     def _violators(self):
-        """List the features whose condition is violated."""
+        """List the features whose condition is violated; returns how many."""
         j: cython.Py_ssize_t
-        n: cython.Py_ssize_t = 0
+        g: cython.p_double = cython.address(self.g[0])
+        tau: cython.p_double = cython.address(self.tau[0])
+        tol: cython.p_double = cython.address(self.tol[0])
+        self.n_candidates = 0
         for j in range(self.p):
-            if fabs(self.g[j]) > self.tau[j] + self.tol[j] and self.where[j] < 0 and not self.resting[j]:
-                self.candidates[n] = j
-                n += 1
-        return n
+            if fabs(g[j]) > tau[j] + tol[j] and self.where[j] < 0 and not self.resting[j]:
+                self.candidates[self.n_candidates] = j
+                self.n_candidates += 1
+        return self.n_candidates
 
-    def _enter_violators(self, m, n):
-        """The worst candidate enters, descend, and again while a candidate is left; returns the number of changes."""
+    def _enter_all(self, m):
+        """All candidates enter that are not combinations; the first may do so in exchange, since b is still an optimum."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        worst: cython.Py_ssize_t
-        kept: cython.Py_ssize_t
-        changes: cython.Py_ssize_t = 0
+        for i in range(self.n_candidates):
+            j = self.candidates[i]
+            if i == 0:
+                if not self.enter(m, j, 1.0 if self.g[j] > 0.0 else -1.0):
+                    self._rest(j)
+            elif self.append(m, j):
+                self._join(j, 1.0 if self.g[j] > 0.0 else -1.0, 0.0)
+
+    def _enter_worst(self, m):
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        worst: cython.Py_ssize_t = self.candidates[0]
         excess: cython.double
-        largest: cython.double
-        while n > 0:
-            worst = 0
-            largest = 0.0
-            for i in range(n):
-                j = self.candidates[i]
-                excess = (fabs(self.g[j]) - self.tau[j]) / self.tol[j]
-                if excess > largest:
-                    largest = excess
-                    worst = i
-            j = self.candidates[worst]
-            self.candidates[worst] = self.candidates[n - 1]
-            n -= 1
-            if self.enter(m, j, 1.0 if self.g[j] > 0.0 else -1.0):
-                changes += self._descend(m)
-            else:
-                self._rest(j)
-            changes += 1
-            kept = 0
-            for i in range(n):
-                j = self.candidates[i]
-                self.g[j] = m.c[j] - m.row_times(
-                    j, cython.address(self.members[0]), self.factor.k, cython.address(self.b[0])
-                )
-                if fabs(self.g[j]) > self.tau[j] + self.tol[j]:
-                    self.candidates[kept] = j
-                    kept += 1
-            n = kept
-        return changes
+        largest: cython.double = 0.0
+        for i in range(self.n_candidates):
+            j = self.candidates[i]
+            excess = (fabs(self.g[j]) - self.tau[j]) / self.tol[j]
+            if excess > largest:
+                largest = excess
+                worst = j
+        if not self.enter(m, worst, 1.0 if self.g[worst] > 0.0 else -1.0):
+            self._rest(worst)
 
     def _rest(self, j):
-        """Rounding alone would let j in: leave it out for a while."""
-        if not self.resting[j]:
-            self.resting[j] = 1
-            self.n_resting += 1
+        """Rounding alone would let j in: leave it out until nothing else is left to do."""
+        self.resting[j] = 1
+        self.n_resting += 1
 
     def _wake(self):
+        """Nobody rests any more; returns how many of them violate their condition still."""
         j: cython.Py_ssize_t
+        if self.n_resting == 0:
+            return 0
         for j in range(self.p):
             self.resting[j] = 0
         self.n_resting = 0
+        return self._violators()
 
     # --- the fallback -------------------------------------------------------------------------------------------
 
@@ -418,6 +431,7 @@ class ActiveSet:
         np.asarray(self.b)[:k] = state["solution"][:, 0]
         np.asarray(self.sign)[:k] = state["solution"][:, 1]
         np.asarray(self.factor.R)[:k, :k] = state["R"]
+        np.asarray(self.factor.inverse)[:k] = 1.0 / np.diag(state["R"])
         np.asarray(self.g)[:] = state["g"]
         self.factor.k = k
         self.broken, self.age = state["factor"]

@@ -1,7 +1,7 @@
 cdef class Factor:
     cdef Py_ssize_t k
     cdef double[:, ::1] R
-    cdef double[::1] work
+    cdef double[::1] work, inverse
 
     cdef void clear(self) noexcept nogil
     cdef void scale(self, double root) noexcept nogil

@@ -6,7 +6,7 @@ cdef class Scaler:
 
     cdef void add(self, const double* x, double y, double weight) noexcept nogil
     cdef void remove(self, const double* x, double y, double weight) noexcept nogil
-    cdef double deviation(self, Py_ssize_t j) noexcept nogil
+    cdef void deviations(self, double* out) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil
     cdef void clear(self) noexcept nogil
 
@@ -28,7 +28,6 @@ cdef class Moments:
     cdef double diagonal(self, Py_ssize_t j) noexcept nogil
     cdef void column(self, Py_ssize_t j, Py_ssize_t* members, Py_ssize_t k, double* out) noexcept nogil
     cdef void times(self, Py_ssize_t* members, Py_ssize_t k, double* b, double* out) noexcept nogil
-    cdef double row_times(self, Py_ssize_t j, Py_ssize_t* members, Py_ssize_t k, double* b) noexcept nogil
 
 
 cdef class Ring:

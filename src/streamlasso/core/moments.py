@@ -16,10 +16,10 @@ stream itself, for the others the rows that have left the ring, as their second-
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import sqrt
+from cython.cimports.libc.math import fabs, sqrt
 from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
-from cython.cimports.streamlasso.core.kernels import axpy, dot
+from cython.cimports.streamlasso.core.kernels import axpy, axpy4
 
 #: Rows waiting to be added to S: a rank-8 update costs little more than a rank-one update, which is bound by memory.
 PENDING = cython.declare(cython.Py_ssize_t, 8)
@@ -82,12 +82,17 @@ class Scaler:
         self.y_scatter -= k * d * d
         self.weight -= weight
 
-    def deviation(self, j):
-        """The standard deviation of feature j; 0 where doubles cannot tell its values apart."""
-        variance: cython.double = self.scatter[j] / self.weight
-        if not variance > 1e-28 * self.mean[j] * self.mean[j]:
-            return 0.0
-        return sqrt(variance)
+    def deviations(self, out):
+        """The standard deviation of each feature; 0 where doubles cannot tell its values apart."""
+        j: cython.Py_ssize_t
+        inverse: cython.double = 1.0 / self.weight
+        scatter: cython.p_double = cython.address(self.scatter[0])
+        mean: cython.p_double = cython.address(self.mean[0])
+        for j in range(self.p):
+            out[j] = sqrt(max(scatter[j], 0.0) * inverse)
+        for j in range(self.p):
+            if out[j] <= 1e-14 * fabs(mean[j]):
+                out[j] = 0.0
 
     def scale(self, factor):
         j: cython.Py_ssize_t
@@ -252,28 +257,29 @@ class Moments:
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t
         s: cython.double
-        for i in range(k):
+        a: cython.double[4]
+        i = 0
+        while i + 3 < k:
+            for m in range(4):
+                a[m] = -b[i + m]
+            axpy4(
+                self.p,
+                a,
+                cython.address(self.S[members[i], 0]),
+                cython.address(self.S[members[i + 1], 0]),
+                cython.address(self.S[members[i + 2], 0]),
+                cython.address(self.S[members[i + 3], 0]),
+                out,
+            )
+            i += 4
+        while i < k:
             axpy(self.p, -b[i], cython.address(self.S[members[i], 0]), out)
+            i += 1
         for m in range(self.n_pending):
             s = 0.0
             for i in range(k):
                 s += self.signed[m, members[i]] * b[i]
             axpy(self.p, -s, cython.address(self.rows[m, 0]), out)
-
-    def row_times(self, j, members, k, b):
-        """S_jA b, for one feature"""
-        i: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        s: cython.double
-        total: cython.double = 0.0
-        for i in range(k):
-            total += self.S[j, members[i]] * b[i]
-        for m in range(self.n_pending):
-            s = 0.0
-            for i in range(k):
-                s += self.signed[m, members[i]] * b[i]
-            total += s * self.rows[m, j]
-        return total
 
     def state(self):
         return {

@@ -137,16 +137,19 @@ class Objective:
     def _penalty_units(self):
         """v_j and size_j, the latter in which conditions are judged; v_j is infinite for what must stay out."""
         j: cython.Py_ssize_t
-        deviation: cython.double
-        for j in range(self.p):
-            deviation = self.scaler.deviation(j)
-            self.size[j] = deviation
-            if not self.fit_intercept:
-                self.size[j] = sqrt(deviation * deviation + self.scaler.mean[j] * self.scaler.mean[j])
-            if self.standardize:
-                self.v[j] = self.penalty_factor[j] * deviation if deviation > 0.0 else INFINITY
-            else:
-                self.v[j] = self.penalty_factor[j] if self.size[j] > 0.0 else INFINITY
+        size: cython.p_double = cython.address(self.size[0])
+        v: cython.p_double = cython.address(self.v[0])
+        factor: cython.p_double = cython.address(self.penalty_factor[0])
+        self.scaler.deviations(size)
+        if self.standardize:
+            for j in range(self.p):
+                v[j] = factor[j] * size[j] if size[j] > 0.0 else INFINITY
+        if not self.fit_intercept:
+            for j in range(self.p):
+                size[j] = sqrt(size[j] * size[j] + self.scaler.mean[j] * self.scaler.mean[j])
+        if not self.standardize:
+            for j in range(self.p):
+                v[j] = factor[j] if size[j] > 0.0 else INFINITY
 
     def _ridge(self, active, lam):
         """The l2 part of the penalty as a diagonal added to S."""
@@ -159,10 +162,11 @@ class Objective:
         """max |g_j|/v_j over the penalised features, and where it is."""
         j: cython.Py_ssize_t
         largest: cython.double = 0.0
+        v: cython.p_double = cython.address(self.v[0])
         first[0] = -1
         for j in range(self.p):
-            if self.v[j] > 0.0 and fabs(g[j]) > largest * self.v[j]:
-                largest = fabs(g[j]) / self.v[j]
+            if fabs(g[j]) > largest * v[j] and v[j] > 0.0:
+                largest = fabs(g[j]) / v[j]
                 first[0] = j
         return largest
 
@@ -320,8 +324,10 @@ class LeastSquares(Objective):
         j: cython.Py_ssize_t
         status: cython.int
         weight: cython.double = lam * self.scaler.weight * self.l1_ratio
+        tau: cython.p_double = cython.address(self.active.tau[0])
+        v: cython.p_double = cython.address(self.v[0])
         for j in range(self.p):
-            self.active.tau[j] = weight * self.v[j] if self.v[j] < INFINITY else INFINITY
+            tau[j] = weight * v[j] if v[j] < INFINITY else INFINITY
         self._tolerate(self.active)
         self.active.has_free = self.has_free or weight == 0.0
         if self.active.has_ridge:

@@ -31,7 +31,7 @@ from cython.cimports.streamlasso.core.moments import Moments
 #: Block exchanges before the solver walks.
 TURNS = cython.declare(cython.int, 10)
 #: A feature whose pivot falls below this share of its variance is a combination of the members.
-DEPENDENT = cython.declare(cython.double, 1e-11)
+DEPENDENT = cython.declare(cython.double, 1e-12)
 
 SOLVED = cython.declare(cython.int, 0)
 DEGENERATE = cython.declare(cython.int, 1)
@@ -363,7 +363,7 @@ class ActiveSet:
     # --- the fallback -------------------------------------------------------------------------------------------
 
     def _coordinate_descent(self, m):
-        """Cyclic coordinate descent from where the active set stood; slow, and sure to get there."""
+        """Cyclic coordinate descent from where the active set stood: never wrong, only slow."""
         j: cython.Py_ssize_t
         sweep: cython.Py_ssize_t
         h: cython.double
@@ -376,7 +376,7 @@ class ActiveSet:
         for j in range(self.p):
             beta[j] = self.b[self.where[j]] if self.where[j] >= 0 else 0.0
         self.gradient(m)
-        for sweep in range(10000):
+        for sweep in range(200):
             solved = True
             for j in range(self.p):
                 h = m.S[j, j] + self.ridge[j]

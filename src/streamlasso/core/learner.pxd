@@ -9,13 +9,14 @@ cdef class Learner:
     cdef Tuner tuner
     cdef Objective objective
     cdef double[::1] tuner_state
-    cdef bint updated, clamped
+    cdef bint updated, clamped, compiled
     cdef readonly double lam
     cdef readonly Py_ssize_t n_seen
     cdef double decay, unit
     cdef Py_ssize_t batch_size
     cdef int code
 
+    cdef int take(self, const double[:, ::1] X, const double[::1] y, const double[::1] w, double[:, ::1] out) except -1
     cdef int _learn(self, const double[:, ::1] X, const double[::1] y, weight, record, coef) except -1
     cdef int _step(self, const double[:, ::1] X, const double[::1] y, const double[::1] w, bint weighted, Py_ssize_t start,
                    Py_ssize_t stop, double[:, ::1] out, Py_ssize_t at) except -1 nogil

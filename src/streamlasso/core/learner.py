@@ -95,6 +95,7 @@ class Learner:
         self.family = family
         self.tuner = tuner
         self.tuner_state = np.zeros(max(tuner.n_state, 1))
+        self.compiled = family.compiled and tuner.compiled
         self.clamped = tuner.clamped
         self.updated = curvature == "updated"
         self.decay = memory.decay
@@ -124,13 +125,21 @@ class Learner:
 
         A family or tuner written in Python may raise: the state is then what it was before the call.
         """
-        before = None if self.family.compiled and self.tuner.compiled else self.state()
+        before = None if self.compiled else self.state()
         try:
             self._learn(X, y, weight, record, coef)
         except BaseException:
             if before is not None:
                 self.restore(before)
             raise
+
+    def take(self, X, y, w, out):
+        """`learn` for one row in arrays that are at hand already; what it costs to wrap new ones is what it saves."""
+        if self.compiled:
+            self._step(X, y, w, True, 0, 1, out, 0)
+        else:
+            self.learn(X, y, w)
+        return 0
 
     def _learn(self, X, y, weight, record, coef):
         n: cython.Py_ssize_t = X.shape[0]
@@ -322,6 +331,18 @@ class Learner:
         state["moments.S"] = np.pad(state["moments.S"], ((0, extra), (0, extra)))
         state["units.v"] = np.append(state["units.v"], np.full(extra, np.inf))
         return _revive(n_features, settings, state)
+
+    def mirrored(self):
+        """The same learner of the binomial family with its two classes exchanged."""
+        state = self.state()
+        for name in ("moments.c", "active.g", "active.solution", "null.g", "null.solution", "null_intercept"):
+            state[name] = -state[name]
+        state["scaler.sums"][1] = 1.0 - state["scaler.sums"][1]
+        state["moments.sums"][1] *= -1.0
+        state["ring.rest"][:, 0] = 1.0 - state["ring.rest"][:, 0]
+        state["ring.rest"][:, 3] *= -1.0
+        state["point"][0] *= -1.0
+        return _revive(self.objective.p, self.settings, state)
 
 
 _NOTHING = np.zeros(1)

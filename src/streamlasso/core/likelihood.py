@@ -286,7 +286,7 @@ class Newton:
                 self.eta_step[slot] += self.ring.x[slot, w[a]] * self.step[w[a]]
         for i in range(60):
             change = self._change(t, linear, quadratic)
-            if change <= 1e-4 * t * expected or (i == 0 and fabs(expected) <= self.tol[self.p] * 1e-6):
+            if change <= 1e-4 * t * expected + ROUNDING * self.magnitude:
                 break
             t *= 0.25
         else:
@@ -301,13 +301,16 @@ class Newton:
         j: cython.Py_ssize_t
         slot: cython.Py_ssize_t
         b: cython.double
+        before: cython.double
         total: cython.double = t * linear + 0.5 * t * t * quadratic
+        self.magnitude = fabs(t * linear)
         for i in range(self.ring.count - self.objective.n_whole, self.ring.count):
             slot = self.ring.slot(i)
+            before = self.objective.family.loss_at(self.ring.y[slot], self.eta[slot])
             total += self.ring.weight[slot] * (
-                self.objective.family.loss_at(self.ring.y[slot], self.eta[slot] + t * self.eta_step[slot])
-                - self.objective.family.loss_at(self.ring.y[slot], self.eta[slot])
+                self.objective.family.loss_at(self.ring.y[slot], self.eta[slot] + t * self.eta_step[slot]) - before
             )
+            self.magnitude += self.ring.weight[slot] * fabs(before)
         for a in range(self.n_working):
             j = self.working[a]
             b = self.old[j] + t * self.step[j]

@@ -7,3 +7,6 @@ from streamlasso.families.gaussian import Gaussian
 from streamlasso.families.poisson import Poisson
 
 __all__ = ["Binomial", "Family", "Gamma", "Gaussian", "Poisson"]
+
+#: One setting or more of each part: the contract tests run over them.
+EXAMPLES = (Gaussian(), Binomial(), Poisson(), Gamma())

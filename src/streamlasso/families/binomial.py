@@ -19,7 +19,7 @@ class Binomial(Family):
     compiled = True
 
     def loss_at(self, y, eta):
-        return (eta if eta > 0.0 else 0.0) + log1p(exp(-fabs(eta))) - y * eta
+        return log1p(exp(-fabs(eta))) + (1.0 - y if eta > 0.0 else -y) * eta
 
     def slope_at(self, y, eta):
         e: cython.double = exp(-fabs(eta))

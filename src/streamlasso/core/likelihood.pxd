@@ -12,6 +12,7 @@ cdef class Newton:
     cdef ActiveSet active
     cdef double intercept, pull, activity, magnitude
     cdef double[::1] tau, tol, g, folded_g, old, step, eta, eta_step, slope
+    cdef double[:, ::1] z
     cdef Py_ssize_t[::1] working
     cdef Py_ssize_t n_working
 
@@ -19,6 +20,9 @@ cdef class Newton:
     cdef void tolerate(self, double share, double most) noexcept nogil
     cdef int look(self) except -1 nogil
     cdef int expand(self, Moments local) except -1 nogil
+    cdef int _centre(self, Moments local) except -1 nogil
+    cdef void _gram(self, Moments local) noexcept nogil
+    cdef void _linear_term(self, Moments local) noexcept nogil
     cdef double _residual(self) noexcept nogil
     cdef bint _optimal(self) noexcept nogil
     cdef void _work_on(self, bint with_violators) noexcept nogil

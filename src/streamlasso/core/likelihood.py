@@ -21,9 +21,9 @@ Trofimov, (k + 1/2)/(omega + 1).
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, fabs
+from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.streamlasso.core.active_set import ActiveSet
-from cython.cimports.streamlasso.core.kernels import axpy
+from cython.cimports.streamlasso.core.kernels import axpy, dot
 from cython.cimports.streamlasso.core.moments import Moments
 from cython.cimports.streamlasso.core.objective import Objective
 
@@ -60,6 +60,7 @@ class Newton:
         self.folded_g = np.zeros(p)
         self.old = np.zeros(p)
         self.step = np.zeros(p)
+        self.z = np.zeros((p, n))
         self.eta = np.zeros(n)
         self.eta_step = np.zeros(n)
         self.slope = np.zeros(n)
@@ -178,56 +179,75 @@ class Newton:
 
     def expand(self, local):
         """All rows as weighted least squares at the current point, on the features at work. `look` comes before."""
+        self._centre(local)
+        self._gram(local)
+        self._linear_term(local)
+        return 0
+
+    def _centre(self, local):
+        """The curvature of each whole row, and the mean of all rows under it."""
         a: cython.Py_ssize_t
-        b: cython.Py_ssize_t
         i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         slot: cython.Py_ssize_t
         k: cython.double
-        d: cython.double
-        n: cython.Py_ssize_t = self.n_working
         w: cython.pointer[cython.Py_ssize_t] = cython.address(self.working[0])
-        z: cython.p_double = cython.address(self.step[0])
         local.n_pending = 0
         local.weight = self.moments.weight
-        for a in range(n):
+        for a in range(self.n_working):
             local.mean[w[a]] = self.moments.weight * self.moments.mean[w[a]]
         for i in range(self.ring.count - self.objective.n_whole, self.ring.count):
             slot = self.ring.slot(i)
             k = self.ring.weight[slot] * self.objective.family.curvature_at(self.ring.y[slot], self.eta[slot])
             self.ring.curvature[slot] = k
             local.weight += k
-            for a in range(n):
+            for a in range(self.n_working):
                 local.mean[w[a]] += k * self.ring.x[slot, w[a]]
         local.weight = max(local.weight, 1e-300)
-        for a in range(n):
+        for a in range(self.n_working):
             local.mean[w[a]] = local.mean[w[a]] / local.weight if self.objective.fit_intercept else 0.0
-        for a in range(n):
+        return 0
+
+    def _gram(self, local):
+        """S: the folded rows moved to the common mean, plus the whole rows, a column of `z` for each."""
+        a: cython.Py_ssize_t
+        b: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        slot: cython.Py_ssize_t
+        root: cython.double
+        d: cython.double
+        n: cython.Py_ssize_t = self.objective.n_whole
+        w: cython.pointer[cython.Py_ssize_t] = cython.address(self.working[0])
+        row: cython.p_double = cython.address(self.step[0])
+        for i in range(n):
+            slot = self.ring.slot(self.ring.count - n + i)
+            root = sqrt(self.ring.curvature[slot])
+            for a in range(self.n_working):
+                self.z[a, i] = root * (self.ring.x[slot, w[a]] - local.mean[w[a]])
+        for a in range(self.n_working):
             j = w[a]
-            self.moments.column(j, w, a + 1, z)
-            d = self.moments.weight * (self.moments.mean[j] - local.mean[j]) if self.objective.fit_intercept else 0.0
+            d = 0.0
+            if self.objective.fit_intercept:
+                d = self.moments.weight * (self.moments.mean[j] - local.mean[j])
+            self.moments.column(j, w, a + 1, row)
             for b in range(a + 1):
-                local.S[j, w[b]] = z[b] + d * (self.moments.mean[w[b]] - local.mean[w[b]])
-        for i in range(self.ring.count - self.objective.n_whole, self.ring.count):
-            slot = self.ring.slot(i)
-            for a in range(n):
-                z[a] = self.ring.x[slot, w[a]] - local.mean[w[a]]
-            for a in range(n):
-                d = self.ring.curvature[slot] * z[a]
-                for b in range(a + 1):
-                    local.S[w[a], w[b]] += d * z[b]
-        for a in range(n):
-            for b in range(a):
-                local.S[w[b], w[a]] = local.S[w[a], w[b]]
-        for a in range(n):
-            j = w[a]
+                row[b] += d * (self.moments.mean[w[b]] - local.mean[w[b]])
+                row[b] += dot(n, cython.address(self.z[a, 0]), cython.address(self.z[b, 0]))
+                local.S[j, w[b]] = local.S[w[b], j] = row[b]
+
+    def _linear_term(self, local):
+        """c = S b + G - m G_0, and the point itself."""
+        a: cython.Py_ssize_t
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        for a in range(self.n_working):
+            j = self.working[a]
             local.c[j] = self.g[j] + self.pull * (self.scaler.mean[j] - local.mean[j])
             for i in range(self.active.factor.k):
                 local.c[j] += local.S[j, self.active.members[i]] * self.active.b[i]
-            if self.active.has_ridge and self.active.where[j] >= 0:
-                local.c[j] += self.active.ridge[j] * self.active.b[self.active.where[j]]
             self.old[j] = self.active.b[self.active.where[j]] if self.active.where[j] >= 0 else 0.0
-        return 0
+            if self.active.has_ridge:
+                local.c[j] += self.active.ridge[j] * self.old[j]
 
     def _search(self, local):
         """Walk from the old point towards the expansion's minimiser as far as the true objective falls; 0 if nowhere."""

@@ -1,2 +1,321 @@
-def save(e, p): ...
-def load(c, p): ...
+"""Models as files: safetensors for the numbers, JSON in its header for everything else; no pickle anywhere.
+
+A file holds what an estimator is made of: its settings as the user gave them, its labels (names of features, classes), and
+its learners, settings and state. Every byte is under a SHA-256 checksum, which finds accidents. A file made with intent can still say
+what it likes, but cannot run code, nor lead the engine outside its arrays: it names parts of streamlasso and nothing
+else, and whatever compiled code trusts is looked at before it gets there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as tensors_of
+from safetensors.numpy import save as bytes_of
+
+from streamlasso import families, memories, penalties, tuners
+from streamlasso.core.columns import Columns
+from streamlasso.core.learner import Learner
+from streamlasso.settings import build_learner
+
+FORMAT = "streamlasso checkpoint"
+VERSION = 1
+#: Stands for the checksum while it is computed.
+BLANK = b"0" * 64
+
+#: The parts that a file may name.
+PARTS = {name: getattr(room, name) for room in (families, memories, penalties, tuners) for name in room.__all__}
+#: What an estimator keeps beside its settings and its learners.
+LABELS = ("n_features_in_", "feature_names_in_", "classes_", "columns_")
+#: The arrays that labels come in, numbers, strings and objects that are either, and the longest string of them in bytes.
+KINDS, LONGEST = "biufUO", 2**20
+#: State that need not be finite: infinite where a feature must stay out, nan where lam has no value yet, not used again.
+UNBOUND = ("units.v", "lam", "tuner")
+#: The unit of weight never exceeds this (`learner.py`), and counts stay far from where integers end.
+LARGEST_UNIT, LARGEST_COUNT = 2.0**200, 2**62
+
+SPOILT = "not a streamlasso checkpoint, or one that was cut short or altered. Load an intact copy, or save the model again."
+
+
+class Refusal(Exception):
+    """Why a file was not loaded, and what to do."""
+
+
+def save(estimator: Any, path: Any) -> None:
+    """Write a fitted estimator to `path`. The file appears whole or not at all; until then an older one stays."""
+    _write(os.path.realpath(path), _as_bytes(estimator))
+
+
+def load(cls: Any, path: Any) -> Any:
+    """The estimator that `save` wrote: the next row does to it what it would have done to the one that was saved."""
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return _from_bytes(cls, data)
+    except Refusal as refusal:
+        raise ValueError(f"{os.fspath(path)!r}: {refusal}") from refusal.__cause__
+
+
+def _class_name(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}".replace("streamlasso.estimators.", "streamlasso.")
+
+
+# --- writing --------------------------------------------------------------------------------------------------------
+
+
+def _as_bytes(estimator: Any) -> bytes:
+    from streamlasso import __version__
+
+    settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else estimator._get_params()
+    labels = {name: getattr(estimator, name) for name in LABELS if hasattr(estimator, name)}
+    engine = dict(estimator.learners_[0].settings)
+    tensors = {"penalty_factor": engine.pop("penalty_factor")}
+    for i, learner in enumerate(estimator.learners_):
+        tensors.update({f"{i}/{name}": np.ascontiguousarray(array) for name, array in learner.state().items()})
+    record = {
+        "sha256": BLANK.decode(),
+        "format": FORMAT,
+        "version": VERSION,
+        "streamlasso": __version__,
+        "class": _class_name(type(estimator)),
+        "settings": _all_as_json(settings),
+        "labels": _all_as_json(labels),
+        "learners": len(estimator.learners_),
+        "engine": _all_as_json(engine),
+    }
+    blank = bytes_of(tensors, {"streamlasso": json.dumps(record, allow_nan=False)})
+    return blank.replace(BLANK, _checksum(blank), 1)
+
+
+def _checksum(blank: bytes) -> bytes:
+    return hashlib.sha256(blank).hexdigest().encode()
+
+
+def _write(path: str, data: bytes) -> None:
+    directory = os.path.dirname(path)
+    temporary = os.path.join(directory, f".streamlasso-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
+            if os.path.exists(path):
+                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+        raise
+    _settle(directory)
+
+
+def _settle(directory: str) -> None:
+    """A renamed file is on the disk when its directory is."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _all_as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _as_json(name, value) for name, value in values.items()}
+
+
+def _as_json(name: str, value: Any) -> Any:
+    """A setting or label as JSON; what JSON does not know says its type."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real) and np.isfinite(float(value)):
+        return float(value)
+    if isinstance(value, list):
+        return [_as_json(name, item) for item in value]
+    if isinstance(value, tuple):
+        return {"type": "tuple", "items": _as_json(name, list(value))}
+    if isinstance(value, Mapping):
+        return {"type": "dict", "items": [[_as_json(name, key), _as_json(name, item)] for key, item in value.items()]}
+    if isinstance(value, Columns):
+        return {"type": "columns", "names": _as_json(name, value.names), "width": value.width}
+    if type(value) is PARTS.get(type(value).__name__):
+        return {"type": type(value).__name__, **_all_as_json(_arguments(value))}
+    if hasattr(value, "__array__") and np.ndim(value) == 1 and np.asarray(value).dtype.kind in KINDS:
+        array = np.asarray(value)
+        return {"type": "array", "dtype": array.dtype.str, "items": _as_json(name, array.tolist())}
+    raise ValueError(
+        f"{name}={value!r} cannot be saved: a checkpoint holds the families, memories, penalties and tuners of streamlasso itself, "
+        "and labels that are strings, finite numbers or tuples of them. Use pickle for anything else."
+    )
+
+
+def _arguments(part: Any) -> dict[str, Any]:
+    return part.settings() if hasattr(part, "settings") else vars(part)
+
+
+# --- reading --------------------------------------------------------------------------------------------------------
+
+
+def _from_bytes(cls: Any, data: bytes) -> Any:
+    record = _record(data)
+    if record["class"] != _class_name(cls):
+        raise Refusal(f"it holds a {record['class']}, not a {_class_name(cls)}. Load it with {record['class']}.load(path).")
+    try:
+        return _estimator(cls, record, tensors_of(data))
+    except (
+        ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, SafetensorError, TypeError, ValueError
+    ) as error:
+        raise Refusal(f"{SPOILT} (Whole, but wrong: {error})") from error
+
+
+def _record(data: bytes) -> dict[str, Any]:
+    """What the header says, if its checksum holds."""
+    try:
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        record = json.loads(header["__metadata__"]["streamlasso"])
+        checksum, version = record["sha256"].encode(), int(record["version"])
+        if record["format"] != FORMAT or not isinstance(record["class"], str):
+            raise Refusal(SPOILT)
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise Refusal(SPOILT) from error
+    if version > VERSION:
+        raise Refusal(
+            f"it is of format {version}, written by streamlasso {record.get('streamlasso')}; this one reads formats up to "
+            f"{VERSION}. Upgrade it: pip install --upgrade streamlasso"
+        )
+    if len(checksum) != len(BLANK) or _checksum(data.replace(checksum, BLANK, 1)) != checksum:
+        raise Refusal(SPOILT)
+    return record
+
+
+def _estimator(cls: Any, record: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    estimator = cls(**_all_from_json(record["settings"]))
+    for name, value in _all_from_json(record["labels"]).items():
+        if name not in LABELS:
+            raise ValueError(f"{name} is no label")
+        setattr(estimator, name, value)
+    engine = {**_all_from_json(record["engine"]), "penalty_factor": tensors.pop("penalty_factor")}
+    states = _states(record["learners"], tensors)
+    template = _template(engine, sum(array.nbytes for array in states[0].values()))
+    estimator.learners_ = [_learner(engine, state, template) for state in states]
+    if not estimator._whole():
+        raise ValueError("labels and learners do not belong together")
+    return estimator
+
+
+def _all_from_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _from_json(value) for name, value in values.items()}
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kind = value.pop("type")
+    if kind == "tuple":
+        return tuple(_from_json(value["items"]))
+    if kind == "dict":
+        return {key: item for key, item in _from_json(value["items"])}
+    if kind == "columns":
+        return Columns(_from_json(value["names"]), value["width"])
+    if kind == "array":
+        return _array(value["dtype"], _from_json(value["items"]))
+    return PARTS[kind](**_all_from_json(value))
+
+
+def _array(name: str, items: list[Any]) -> np.ndarray:
+    dtype = np.dtype(str(name))
+    if dtype.kind not in KINDS or dtype.itemsize > LONGEST:
+        raise ValueError(f"labels of type {name}")
+    array = np.empty(len(items), dtype=dtype)
+    array[:] = items
+    return array
+
+
+# --- the state, before compiled code trusts it -----------------------------------------------------------------------
+
+
+def _states(n: int, tensors: dict[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
+    """The tensors of each of the n learners, by the name that its state has for them."""
+    states: dict[int, dict[str, np.ndarray]] = {}
+    for name, array in tensors.items():
+        i, _, key = name.partition("/")
+        states.setdefault(int(i), {})[key] = array
+    if len(states) != n or sorted(states) != list(range(n)):
+        raise ValueError(f"{n} learners, but arrays of {len(states)}")
+    return [states[i] for i in range(n)]
+
+
+def _template(engine: dict[str, Any], n_bytes: int) -> dict[str, np.ndarray]:
+    """The state of a learner that has seen nothing, and so has the shape of all states."""
+    n_features = len(engine["penalty_factor"])
+    if 8 * n_features**2 > n_bytes:
+        raise ValueError(f"{n_features} features, but no room for their products")
+    short = memories.Window(1) if engine["memory"].length else engine["memory"]
+    return build_learner(n_features, {**engine, "memory": short, "history": 1}).state()
+
+
+def _learner(engine: dict[str, Any], state: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> Learner:
+    _check_shapes(state, template)
+    _check_numbers(state)
+    learner = build_learner(len(engine["penalty_factor"]), engine)
+    _check_counts(state, learner.settings)
+    with np.errstate(divide="ignore", over="ignore"):
+        learner.restore(state)
+    return learner
+
+
+def _check_shapes(state: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> None:
+    """As in the template; where that has none yet, rows or members, as many for all arrays of a part."""
+    if state.keys() != template.keys():
+        raise ValueError(f"arrays {sorted(state.keys() ^ template.keys())} are missing or unknown")
+    sizes: dict[str, int] = {}
+    for name, like in template.items():
+        array, part = state[name], name.partition(".")[0]
+        expected = tuple(n or sizes.setdefault(part, array.shape[0]) for n in like.shape) if array.ndim == like.ndim else None
+        if array.shape != expected or array.dtype != like.dtype:
+            raise ValueError(f"array {name} is of shape {array.shape} and type {array.dtype}")
+
+
+def _check_numbers(state: dict[str, np.ndarray]) -> None:
+    for name, array in state.items():
+        part, _, key = name.partition(".")
+        broken = key == "R" and state[f"{part}.factor"][0]
+        if name not in UNBOUND and not broken and not np.all(np.isfinite(array)):
+            raise ValueError(f"array {name} is not finite")
+        if key == "R" and not broken and not np.all(np.diag(array) > 0):
+            raise ValueError(f"array {name} is no factor")
+        if key == "solution" and not np.all(np.abs(array[:, 1]) == 1):
+            raise ValueError(f"array {name} has signs that are none")
+    lam, unit = state["lam"]
+    if lam < 0 or not 0 < unit <= LARGEST_UNIT or not np.all(state["units.v"] >= 0):
+        raise ValueError(f"lam={lam}, unit={unit}, or a penalty, is out of range")
+    if np.any(state["ring.rest"][:, 1:3] < 0) or min(state["scaler.sums"][0], state["moments.sums"][0]) < 0:
+        raise ValueError("a weight is negative")
+
+
+def _check_counts(state: dict[str, np.ndarray], settings: dict[str, Any]) -> None:
+    """The rows that are kept are those that the memory and the family would have kept."""
+    window = settings["memory"].length
+    history = min(settings["history"], window + 1) if window else settings["history"]
+    gaussian = type(settings["family"]) is families.Gaussian
+    n_rows, n_seen, (n_whole, n_removed) = len(state["ring.x"]), state["seen"][0], state["counts"]
+    expected = min(n_seen, window or (0 if gaussian else history))
+    most_whole = 0 if gaussian else min(history, n_rows)
+    if n_rows != expected or not 0 <= n_whole <= most_whole or (not window and n_whole != n_rows) or not 0 <= n_removed <= window:
+        raise ValueError(f"{n_rows} rows kept of {n_seen}, {n_whole} of them whole, {n_removed} removed")
+    for name, array in state.items():
+        if array.dtype.kind == "i" and (np.any(array < 0) or np.any(array > LARGEST_COUNT)):
+            raise ValueError(f"array {name} is out of range")

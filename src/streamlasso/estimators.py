@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from streamlasso import checkpoint
 from streamlasso.core.learner import LARGEST, Learner, first_unfit
@@ -29,7 +31,7 @@ SHARED = """
     curvature : {"updated", "previous"}, default="updated"
         Whether that Hessian has the new row in it; "previous" is Algorithm 1 as printed.
     lambda_init : float, default=None
-        Where lam starts; None is a tenth of the first lam_max that is not 0.
+        Where lam starts; None is a tenth of lam_max at the tenth row, before which the model is empty.
     penalty_factor : array of shape (n_features,), default=None
         Multiplies lam for each feature; 0 is never penalised.
     fit_intercept, standardize : bool, default=True
@@ -46,10 +48,25 @@ SHARED = """
 """
 
 
+#: What scikit-learn's validation writes on an estimator.
+NOTED = {"n_features_in_", "feature_names_in_"}
+
+
+class Rows(NamedTuple):
+    """Rows that passed every check, as the engine takes them, and the learners to take them: a fresh model's are new."""
+
+    X: np.ndarray
+    targets: list[np.ndarray]
+    weights: np.ndarray | None
+    learners: list[Learner]
+    classes: np.ndarray | None = None
+
+
 class _RAP(BaseEstimator):
     """What both estimators share."""
 
     learners_: list[Learner]
+    classes_: np.ndarray
     n_features_in_: int
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -64,6 +81,12 @@ class _RAP(BaseEstimator):
     def load(cls, path: Any) -> Self:
         """The model that `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
         return checkpoint.load(cls, path)
+
+    def _whole(self) -> bool:
+        """Do the labels belong to the learners? A checkpoint asks before it hands out a model."""
+        p = self._first.n_features
+        named = not self._named or len(self.feature_names_in_) == p
+        return named and self.n_features_in_ == p and len(self.learners_) == self._n_learners
 
     @property
     def n_seen_(self) -> int:
@@ -114,23 +137,42 @@ class _RAP(BaseEstimator):
     def _weights(self, sample_weight: Any, X: np.ndarray) -> np.ndarray | None:
         if sample_weight is None:
             return None
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if np.any(weights < 0) or np.any(weights > LARGEST):
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.ndim > 0 and weights.shape != (len(X),):
+            raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(len(X),)}: one weight a row")
+        if not np.all((weights >= 0) & (weights <= LARGEST)):
             raise ValueError(f"sample_weight: weights are numbers from 0 (the row is skipped) to {LARGEST:g}")
-        return np.ascontiguousarray(weights)
+        return np.ascontiguousarray(np.broadcast_to(weights, len(X)))
 
-    def _learn(
-        self, learners: list[Learner], X: np.ndarray, targets: list[np.ndarray], weights: np.ndarray | None
-    ) -> None:
+    def _learn(self, rows: Rows) -> None:
         """All learners take the rows, or none does."""
-        states = [learner.state() for learner in learners] if len(learners) > 1 and not self._compiled else []
+        states = [learner.state() for learner in rows.learners] if len(rows.learners) > 1 and not self._compiled else []
         try:
-            for learner, y in zip(learners, targets, strict=True):
-                learner.learn(X, y, weights)
+            for learner, y in zip(rows.learners, rows.targets, strict=True):
+                learner.learn(rows.X, y, rows.weights)
         except BaseException:
-            for learner, state in zip(learners, states, strict=False):
+            for learner, state in zip(rows.learners, states, strict=False):
                 learner.restore(state)
             raise
+
+    @contextmanager
+    def _as_before_if_refused(self) -> Iterator[None]:
+        """scikit-learn notes the width and names of X before we have seen whether the rest is any good."""
+        before = {name: value for name, value in vars(self).items() if name in NOTED}
+        try:
+            yield
+        except BaseException:
+            for name in NOTED & vars(self).keys():
+                delattr(self, name)
+            vars(self).update(before)
+            raise
+
+    def _settle(self, rows: Rows) -> Self:
+        """The rows are learnt: what a fresh model made for them is now its own."""
+        if rows.classes is not None:
+            self.classes_ = rows.classes
+        self.learners_ = rows.learners
+        return self
 
     @property
     def _compiled(self) -> bool:
@@ -187,8 +229,14 @@ class RAPRegressor(RegressorMixin, _RAP):
         self.history = history
         self.batch_size = batch_size
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = as_family(self.family).check_target(np.array([-1.0])) is not None
+        return tags
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn the rows in order."""
+        _refuse_no_weight(sample_weight)
         return self._take(X, y, sample_weight, reset=True)
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -196,11 +244,15 @@ class RAPRegressor(RegressorMixin, _RAP):
         return self._take(X, y, sample_weight, reset=not hasattr(self, "learners_"))
 
     def _take(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
+        with self._as_before_if_refused():
+            rows = self._ready(X, y, sample_weight, reset=reset)
+            self._learn(rows)
+        return self._settle(rows)
+
+    def _ready(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Rows:
         X, target, weights = self._rows(X, y, sample_weight, reset=reset)
         learners = [build_learner(X.shape[1], self.get_params(deep=False))] if reset else self.learners_
-        self._learn(learners, X, [target], weights)
-        self.learners_ = learners
-        return self
+        return Rows(X, [target], weights, learners)
 
     def _rows(
         self, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = False
@@ -224,10 +276,20 @@ class RAPRegressor(RegressorMixin, _RAP):
             raise ValueError(f"y: {complaint}; family={self.family!r}. No row was learnt.")
         return target
 
+    @property
+    def _n_learners(self) -> int:
+        return 1
+
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the response, given each row."""
-        eta = self._decide(X)[:, 0]
-        return self._first.settings["family"].mean(eta)
+        return self._answer(self._decide(X))
+
+    def _answer(self, eta: np.ndarray) -> np.ndarray:
+        """What `predict` says of rows with this eta, a column a learner."""
+        family = self._first.settings["family"]
+        if family.compiled:
+            return family.mean(eta[:, 0])
+        return np.array([family.mean(value) for value in eta[:, 0].tolist()])
 
     @property
     def coef_(self) -> np.ndarray:
@@ -294,23 +356,27 @@ class RAPClassifier(ClassifierMixin, _RAP):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn the rows in order."""
-        return self._take(X, y, None, sample_weight, reset=True)
+        _refuse_no_weight(sample_weight)
+        return self._take(X, y, sample_weight, None, reset=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn each row once, in order. The first call names all `classes`, unless its rows show them. A refused batch changes nothing."""
-        return self._take(X, y, classes, sample_weight, reset=not hasattr(self, "learners_"))
+        return self._take(X, y, sample_weight, classes, reset=not hasattr(self, "learners_"))
 
-    def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any, *, reset: bool) -> Self:
+    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, reset: bool) -> Self:
+        with self._as_before_if_refused():
+            rows = self._ready(X, y, sample_weight, classes, reset=reset)
+            self._learn(rows)
+        return self._settle(rows)
+
+    def _ready(self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, reset: bool) -> Rows:
         X = self._features(X, reset=reset)
         classes = self._classes(y, classes) if reset else self._same_classes(classes)
         targets = self._targets(y, len(X), classes)
         weights = self._weights(sample_weight, X)
         settings = {**self.get_params(deep=False), "family": Binomial()}
         learners = [build_learner(X.shape[1], settings) for _ in targets] if reset else self.learners_
-        self._learn(learners, X, targets, weights)
-        self.classes_ = classes
-        self.learners_ = learners
-        return self
+        return Rows(X, targets, weights, learners, classes)
 
     def _classes(self, y: Any, classes: Any) -> np.ndarray:
         """The classes of a fresh model: as named, or as the rows show them."""
@@ -341,6 +407,10 @@ class RAPClassifier(ClassifierMixin, _RAP):
         positive = classes[1:] if len(classes) == 2 else classes
         return [(labels == label).astype(np.float64) for label in positive]
 
+    @property
+    def _n_learners(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(np.unique(self.classes_))
+
     def decision_function(self, X: Any) -> np.ndarray:
         """eta = b0 + x'b: one number a row for two classes, one a class for several."""
         eta = self._decide(X)
@@ -356,7 +426,10 @@ class RAPClassifier(ClassifierMixin, _RAP):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class, given each row."""
-        eta = self._decide(X)
+        return self._answer(self._decide(X))
+
+    def _answer(self, eta: np.ndarray) -> np.ndarray:
+        """What `predict` says of rows with this eta, a column a learner."""
         best = (eta[:, 0] > 0).astype(int) if eta.shape[1] == 1 else eta.argmax(axis=1)
         return self.classes_[best]
 
@@ -375,6 +448,11 @@ class RAPClassifier(ClassifierMixin, _RAP):
     @property
     def lambda_max_(self) -> float | np.ndarray:
         return _one_or_all([learner.lam_max for learner in self._fitted()])
+
+
+def _refuse_no_weight(sample_weight: Any) -> None:
+    if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+        raise ValueError("sample_weight: all weights are zero, so there is nothing to fit")
 
 
 def _one_or_all(values: list[float]) -> float | np.ndarray:

@@ -22,6 +22,7 @@ cdef class ActiveSet:
     cdef void _join(self, Py_ssize_t j, double sign, double b) noexcept nogil
     cdef void _drop_barred(self) noexcept nogil
     cdef void _enter_free(self, Moments m) noexcept nogil
+    cdef void _sign_free(self) noexcept nogil
     cdef void _solve_for_target(self, Moments m) noexcept nogil
     cdef bint _wrong(self, Py_ssize_t i) noexcept nogil
     cdef void _hold_signs(self, Moments m) noexcept nogil

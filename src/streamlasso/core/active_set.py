@@ -77,6 +77,7 @@ class ActiveSet:
                 continue
             if self._violators() == 0:
                 if self._wake() == 0:
+                    self._sign_free()
                     return SOLVED
                 wakes += 1
                 if wakes == 3:
@@ -207,6 +208,14 @@ class ActiveSet:
         for j in range(self.p):
             if self.tau[j] == 0.0 and self.where[j] < 0 and self.append(m, j):
                 self._join(j, 1.0, 0.0)
+
+    def _sign_free(self):
+        """An unpenalised member takes whatever sign it came out with."""
+        i: cython.Py_ssize_t
+        if self.has_free:
+            for i in range(self.factor.k):
+                if self.tau[self.members[i]] == 0.0:
+                    self.sign[i] = -1.0 if self.b[i] < 0.0 else 1.0
 
     # --- 1. solve with the signs held ---------------------------------------------------------------------------
 
@@ -416,7 +425,6 @@ class ActiveSet:
             "members": np.array(self.members[:k], dtype=np.int64),
             "solution": np.column_stack([self.b[:k], self.sign[:k]]),
             "R": np.triu(np.array(self.factor.R)[:k, :k]),
-            "g": np.array(self.g),
             "factor": np.array([self.broken, self.age], dtype=np.int64),
         }
 
@@ -432,6 +440,5 @@ class ActiveSet:
         np.asarray(self.sign)[:k] = state["solution"][:, 1]
         np.asarray(self.factor.R)[:k, :k] = state["R"]
         np.asarray(self.factor.inverse)[:k] = 1.0 / np.diag(state["R"])
-        np.asarray(self.g)[:] = state["g"]
         self.factor.k = k
         self.broken, self.age = state["factor"]

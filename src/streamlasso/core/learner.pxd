@@ -9,7 +9,7 @@ cdef class Learner:
     cdef Tuner tuner
     cdef Objective objective
     cdef double[::1] tuner_state
-    cdef bint updated, clamped, compiled
+    cdef bint updated, clamped, started, compiled
     cdef readonly double lam
     cdef readonly Py_ssize_t n_seen
     cdef double decay, unit
@@ -21,7 +21,9 @@ cdef class Learner:
     cdef int _step(self, const double[:, ::1] X, const double[::1] y, const double[::1] w, bint weighted, Py_ssize_t start,
                    Py_ssize_t stop, double[:, ::1] out, Py_ssize_t at) except -1 nogil
     cdef void _grow_unit(self) noexcept nogil
-    cdef int _differentiate(self) except -1 nogil
-    cdef int _move_and_solve(self, double slope) except -1 nogil
+    cdef double _slope(self, const double[:, ::1] X, const double[::1] y, const double[::1] w, bint weighted,
+                       Py_ssize_t start, Py_ssize_t stop, double[:, ::1] out, Py_ssize_t at) except? -1 nogil
+    cdef int _move(self, double slope) except -1 nogil
+    cdef int _solve(self) except -1 nogil
     cdef Py_ssize_t _n_active(self) noexcept nogil
     cdef void _trace(self, double[:, ::1] path, Py_ssize_t start, Py_ssize_t stop) noexcept nogil

@@ -13,7 +13,7 @@ Nothing of the row being predicted is in step 1; only the Hessian of step 4 has 
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs, isfinite, isnan
+from cython.cimports.libc.math import fabs, isfinite
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares, Objective
 from cython.cimports.streamlasso.families.base import Family
@@ -29,7 +29,9 @@ WAITING = cython.declare(cython.int, 3)
 #: Values beyond this are refused: their squares, times the unit of weight, would not fit a double.
 LARGEST = 1e100
 
-#: lam starts at this share of the first lam_max that is not zero.
+#: lam stays at lam_max, where the model is empty, for this many rows, then starts at this share of it: after two rows all
+#: standardised features are perfectly correlated with the response, and a model of one of them predicts anything.
+FIRST_ROWS = cython.declare(cython.Py_ssize_t, 10)
 FIRST_SHARE = cython.declare(cython.double, 0.1)
 #: The unit of weight is brought back by this factor, a power of four, when it has grown beyond its inverse.
 SHRINK = cython.declare(cython.double, 2.0**-200)
@@ -45,6 +47,12 @@ def first_unfit(X: cython.const[cython.double][:, :]):
             if not fabs(X[i, j]) <= largest:
                 return i * X.shape[1] + j
     return -1
+
+
+def _whole_rows(history, batch_size, length):
+    """Rows kept whole: no row may be folded before it was in one exact solve, none is kept beyond the window."""
+    whole = max(history, batch_size)
+    return min(whole, length + 1) if length else whole
 
 
 def _revive(n_features, settings, state):
@@ -92,6 +100,7 @@ class Learner:
             batch_size=batch_size,
         )
         family.check()
+        tuner.check()
         self.family = family
         self.tuner = tuner
         self.tuner_state = np.zeros(max(tuner.n_state, 1))
@@ -105,7 +114,8 @@ class Learner:
         self.code = WAITING
         if lambda_init is None:
             lambda_init = tuner.lambda_init
-        self.lam = float("nan") if lambda_init is None else lambda_init
+        self.started = lambda_init is not None
+        self.lam = lambda_init if self.started else 0.0
         self.objective = kind(
             n_features,
             family,
@@ -115,7 +125,7 @@ class Learner:
             standardize,
             gradient == "diagonal",
             memory.length,
-            min(history, memory.length + 1) if memory.length else history,
+            _whole_rows(history, batch_size, memory.length),
         )
 
     # --- learning -----------------------------------------------------------------------------------------------
@@ -160,49 +170,55 @@ class Learner:
                 i = stop
 
     def _step(self, X, y, w, weighted, start, stop, out, at):
-        """One mini-batch: rows start to stop."""
+        """One mini-batch, rows start to stop; a row of weight 0 is predicted and otherwise passed over."""
         i: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        a: cython.double = 1.0
+        a: cython.double
         seen: cython.double = 0.0
         slope: cython.double = 0.0
         for i in range(start, stop):
-            r = at + i - start
-            out[r, 0] = self.objective.predict(cython.address(X[i, 0]))
-            out[r, 1] = self.family.loss_at(y[i], out[r, 0])
-            out[r, 2] = 0.0
-            if weighted:
-                seen += w[i]
-        if not weighted or seen > 0.0:
+            out[at + i - start, 0] = self.objective.predict(cython.address(X[i, 0]))
+            out[at + i - start, 1] = self.family.loss_at(y[i], out[at + i - start, 0])
+            out[at + i - start, 2] = 0.0
+            seen += w[i] if weighted else 1.0
+        if seen > 0.0:
             if not self.updated:
-                self._differentiate()
+                slope = self._slope(X, y, w, weighted, start, stop, out, at)
             for i in range(start, stop):
-                if weighted:
-                    a = w[i]
-                    if a == 0.0:
-                        continue
-                self._grow_unit()
-                self.objective.absorb(cython.address(X[i, 0]), y[i], a * self.unit)
-                self.n_seen += 1
+                a = w[i] if weighted else 1.0
+                if a > 0.0:
+                    self._grow_unit()
+                    self.objective.absorb(cython.address(X[i, 0]), y[i], a * self.unit)
+                    self.n_seen += 1
             if self.updated:
-                self._differentiate()
-            for i in range(start, stop):
-                if weighted:
-                    a = w[i]
-                    if a == 0.0:
-                        continue
+                slope = self._slope(X, y, w, weighted, start, stop, out, at)
+            self._move(slope)
+            self._solve()
+        for i in range(at, at + stop - start):
+            out[i, 3] = self.lam
+            out[i, 4] = self.objective.lam_max
+            out[i, 5] = self._n_active()
+            out[i, 6] = self.objective.scaler.weight / self.unit
+            out[i, 7] = self.code
+        return 0
+
+    def _slope(self, X, y, w, weighted, start, stop, out, at):
+        """dC/dlam of each row, noted; returns their weighted sum."""
+        i: cython.Py_ssize_t
+        r: cython.Py_ssize_t
+        a: cython.double
+        total: cython.double = 0.0
+        self.objective.n_slope = 0
+        self.objective.norm = 0.0
+        if not self.started or not self.objective.lam_max > 0.0:
+            return 0.0
+        self.objective.differentiate(self.lam)
+        for i in range(start, stop):
+            a = w[i] if weighted else 1.0
+            if a > 0.0:
                 r = at + i - start
                 out[r, 2] = self.family.slope_at(y[i], out[r, 0]) * self.objective.slope_of(cython.address(X[i, 0]))
-                slope += a * out[r, 2]
-            self._move_and_solve(slope)
-        for i in range(start, stop):
-            r = at + i - start
-            out[r, 3] = self.lam
-            out[r, 4] = self.objective.lam_max
-            out[r, 5] = self._n_active()
-            out[r, 6] = self.objective.scaler.weight / self.unit
-            out[r, 7] = self.code
-        return 0
+                total += a * out[r, 2]
+        return total
 
     def _grow_unit(self):
         """The newest row's weight grows where all older ones should fade; long before that overflows, all are scaled back."""
@@ -213,24 +229,23 @@ class Learner:
             self.objective.rescale(SHRINK)
             self.unit *= SHRINK
 
-    def _differentiate(self):
-        self.objective.n_slope = 0
-        self.objective.norm = 0.0
-        if self.objective.lam_max > 0.0 and not isnan(self.lam):
-            self.objective.differentiate(self.lam)
-        return 0
-
-    def _move_and_solve(self, slope):
-        omega: cython.double = self.objective.scaler.weight / self.unit
+    def _move(self, slope):
+        """The tuner moves lam; the memory has the rows by now, so lam_max is measured, and lam clamped to it."""
+        lam_max: cython.double
         if self.objective.n_slope > 0 and isfinite(slope):
             self.lam = self.tuner.move(self.lam, slope, self.objective.norm, self.objective.lam_max, self.tuner_state)
-        self.objective.measure(omega)
-        if isnan(self.lam) and self.objective.lam_max > 0.0:
-            self.lam = FIRST_SHARE * self.objective.lam_max
-        if self.clamped and self.objective.lam_max > 0.0 and not isnan(self.lam):
-            self.lam = min(max(self.lam, 0.0), self.objective.lam_max)
-        self.code = self.objective.solve(0.0 if isnan(self.lam) else self.lam, omega)
-        if not self.objective.lam_max > 0.0:
+        self.objective.measure(self.objective.scaler.weight / self.unit)
+        lam_max = self.objective.lam_max
+        if not self.started:
+            self.started = self.n_seen >= FIRST_ROWS and lam_max > 0.0
+            self.lam = FIRST_SHARE * lam_max if self.started else lam_max
+        elif self.clamped and lam_max > 0.0:
+            self.lam = min(max(self.lam, 0.0), lam_max)
+        return 0
+
+    def _solve(self):
+        self.code = self.objective.solve(self.lam, self.objective.scaler.weight / self.unit)
+        if not self.started or not self.objective.lam_max > 0.0:
             self.code = WAITING
         return 0
 
@@ -302,17 +317,27 @@ class Learner:
             **self.objective.state(),
             "tuner": np.array(self.tuner_state),
             "lam": np.array([self.lam, self.unit]),
-            "seen": np.array([self.n_seen, self.code], dtype=np.int64),
+            "seen": np.array([self.n_seen, self.code, self.started], dtype=np.int64),
         }
 
     def restore(self, state):
-        """The state that `state` gave; a ValueError where it does not fit these settings."""
+        """The state that `state` gave; a ValueError, and no change, where it does not fit these settings."""
+        before = self.state()
+        if set(state) != set(before):
+            raise ValueError(f"the state of another learner: {sorted(set(state) ^ set(before))}")
+        try:
+            self._restore(state)
+        except BaseException:
+            self._restore(before)
+            raise
+
+    def _restore(self, state):
         if state["tuner"].shape != np.asarray(self.tuner_state).shape or not 0 <= state["seen"][1] < len(STATUS):
             raise ValueError("the tuner or the status is not one of these settings")
         self.objective.restore(state)
         np.asarray(self.tuner_state)[:] = state["tuner"]
         self.lam, self.unit = state["lam"]
-        self.n_seen, self.code = state["seen"]
+        self.n_seen, self.code, self.started = state["seen"]
 
     def __reduce__(self):
         return _revive, (self.objective.p, self.settings, self.state())
@@ -323,9 +348,8 @@ class Learner:
         settings = dict(self.settings)
         settings["penalty_factor"] = np.append(settings["penalty_factor"], np.ones(extra))
         state = self.state()
-        for name in ("scaler.mean", "scaler.scatter", "scaler.peak", "moments.c", "moments.mean", "active.g", "null.g", "units.size"):
-            if name in state:
-                state[name] = np.append(state[name], np.zeros(extra))
+        for name in ("scaler.mean", "scaler.scatter", "scaler.peak", "moments.c", "moments.mean", "units.g", "units.size"):
+            state[name] = np.append(state[name], np.zeros(extra))
         for name in ("moments.rows", "moments.signed", "ring.x"):
             state[name] = np.pad(state[name], ((0, 0), (0, extra)))
         state["moments.S"] = np.pad(state["moments.S"], ((0, extra), (0, extra)))

@@ -16,6 +16,7 @@ cdef class Newton:
     cdef Py_ssize_t[::1] working
     cdef Py_ssize_t n_working
 
+    cdef int solve_or_restart(self, Moments local) except -1 nogil
     cdef int solve(self, Moments local) except -1 nogil
     cdef void tolerate(self, double share, double most) noexcept nogil
     cdef int look(self) except -1 nogil

@@ -67,6 +67,16 @@ class Newton:
         self.working = np.zeros(p, dtype=np.intp)
         self.n_working = 0
 
+    def solve_or_restart(self, local):
+        """`solve`, and once more from zero where the warm start was no good: rows that were separable until now leave
+        coefficients so large that all curvature is gone."""
+        status: cython.int = self.solve(local)
+        if status == UNFINISHED:
+            self.active.reset()
+            self.intercept = 0.0
+            status = self.solve(local)
+        return status
+
     def solve(self, local):
         """Minimise for the current `tau`, until all conditions hold to `tol`."""
         i: cython.Py_ssize_t
@@ -435,7 +445,7 @@ class Likelihood(Objective):
             self.null.tau[j] = 0.0 if self.v[j] == 0.0 else INFINITY
         self.null.look()
         self.null.tolerate(NULL_TOLERANCE * self.null.activity, INFINITY)
-        self.null.solve(self.local)
+        self.null.solve_or_restart(self.local)
         for j in range(self.p):
             if self.v[j] < INFINITY:
                 self.signal = max(self.signal, fabs(self.null.g[j]) / self.size[j])
@@ -458,11 +468,7 @@ class Likelihood(Objective):
         self.main.tolerate(
             max(TOLERANCE * self.signal, ROUNDING * self.null.activity), TOLERANCE * weight * self.lam_max
         )
-        status = self.main.solve(self.local)
-        if status == UNFINISHED:
-            self.active.reset()
-            self.main.intercept = self.null.intercept
-            status = self.main.solve(self.local)
+        status = self.main.solve_or_restart(self.local)
         self.intercept = self.main.intercept
         for j in range(self.p):
             self.active.g[j] = self.main.g[j]

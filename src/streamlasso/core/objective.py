@@ -257,6 +257,7 @@ class Objective:
         out = {
             "units.v": np.array(self.v),
             "units.size": np.array(self.size),
+            "units.g": np.array(self.active.g),
             "point": np.array([self.intercept, self.lam_max]),
             "counts": np.array([self.n_whole, self.n_removed], dtype=np.int64),
         }
@@ -267,6 +268,7 @@ class Objective:
     def restore(self, state):
         np.asarray(self.v)[:] = state["units.v"]
         np.asarray(self.size)[:] = state["units.size"]
+        np.asarray(self.active.g)[:] = state["units.g"]
         self.intercept, self.lam_max = state["point"]
         self.n_whole, self.n_removed = state["counts"]
         for name, part in self.parts().items():

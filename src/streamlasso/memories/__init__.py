@@ -4,3 +4,6 @@ from streamlasso.memories.forgetting import Forgetting
 from streamlasso.memories.window import Window
 
 __all__ = ["Forgetting", "Window"]
+
+#: One setting or more of each part: the contract tests run over them.
+EXAMPLES = (Forgetting(0.95), Forgetting(1.0), Window(15))

@@ -5,3 +5,6 @@ from streamlasso.penalties.l1 import L1
 from streamlasso.penalties.ridge import Ridge
 
 __all__ = ["L1", "ElasticNet", "Ridge"]
+
+#: One setting or more of each part: the contract tests run over them.
+EXAMPLES = (L1(), ElasticNet(0.5), Ridge())

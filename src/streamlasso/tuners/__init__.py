@@ -7,3 +7,6 @@ from streamlasso.tuners.log_rms import LogRMS
 from streamlasso.tuners.sgd import SGD
 
 __all__ = ["LARS", "SGD", "Fixed", "LogRMS", "Tuner"]
+
+#: One setting or more of each part: the contract tests run over them.
+EXAMPLES = (Fixed(0.1), SGD(0.01), LARS(0.01), LogRMS())

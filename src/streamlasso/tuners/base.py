@@ -37,9 +37,16 @@ class Tuner(Part):
         with cython.gil:
             return self.update(lam, slope, norm, lam_max, np.asarray(state))
 
+    def check(self):
+        """Refuse a tuner that is only half written."""
+        cls = type(self)
+        written = cls.update is not Tuner.update
+        if cls.compiled and written:
+            raise TypeError(f"{cls.__name__}: the rule of a built-in tuner cannot be replaced; subclass Tuner instead")
+        if not cls.compiled and not written:
+            raise TypeError(f"{cls.__name__}: a tuner gives update(lam, slope, norm, lam_max, state)")
+
     def update(self, lam, slope, norm, lam_max, state):
         """The new lam."""
-        state = np.asarray(state, dtype=float)
-        if not type(self).compiled:
-            raise TypeError(f"{type(self).__name__}: a tuner gives update(lam, slope, norm, lam_max, state)")
-        return self.move(lam, slope, norm, lam_max, state)
+        self.check()
+        return self.move(lam, slope, norm, lam_max, np.asarray(state, dtype=float))

@@ -1,0 +1,179 @@
+"""The command line: arguments -> calls. A new command is one more decorated function."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from cyclopts import App, CycloptsError
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from streamlasso import RAPRegressor, Trace, __version__, progressive
+from streamlasso.simulate import Stream, simulate
+from streamlasso.tuners import Fixed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+app = App(
+    name="streamlasso",
+    version=__version__,
+    help="Sparse linear models on streams that never stop changing, tuned by nobody.\n\nStart with: streamlasso demo",
+)
+
+#: The stream of the demo, its forgetting factor, and the fixed penalties it is compared with.
+SEED, MEMORY = 0, 0.95
+FIXED = (0.01, 0.1, 1.0)
+GRID = np.geomspace(0.005, 3, 20)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Exit status: 0; 2 and one line on standard error if it cannot be done; 130 if interrupted."""
+    try:
+        command, bound, _ = app.parse_args(
+            sys.argv[1:] if arguments is None else arguments, print_error=False, exit_on_error=False
+        )
+        command(*bound.args, **bound.kwargs)
+    except CycloptsError as error:
+        return _refuse(f"{error} See streamlasso --help.")
+    except OSError as error:
+        return _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except (ValueError, ImportError) as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        print("streamlasso: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _make_directory(out: Path) -> None:
+    """A directory that can be written to, or an error before any work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"--out {out}: nothing can be written there ({error.strerror}); name another directory"
+        ) from error
+
+
+def _refuse(words: str) -> int:
+    print("streamlasso:", " ".join(words.split()), file=sys.stderr)
+    return 2
+
+
+# --- demo -------------------------------------------------------------------------------------------------------------
+
+
+@app.command
+def demo(*, out: Path = Path("demo")) -> None:
+    """Learn a simulated stream whose truth is known; print how it went, and write a report.
+
+    The stream is the paper's: 300 rows of 20 correlated features, of which 16, then 4, then again 16 matter. The
+    model tunes its own penalty, row by row; it is compared with fixed penalties and with the best of them in hindsight.
+
+    Example: streamlasso demo --out demo
+
+    Parameters
+    ----------
+    out
+        The directory for report.html, figure.png, figure.svg and trace.parquet; made if it is not there.
+    """
+    _make_directory(out)
+    stream = simulate(SEED)
+    model = RAPRegressor(memory=MEMORY)
+    trace = progressive(model, stream.X, stream.y, coef=True)
+    losses = {**_fixed_losses(stream), "noise floor (the true coefficients)": stream.floor}
+    _write_demo(out, stream, trace, _settings(model), losses)
+    console = Console()
+    console.print(_loss_table(trace, losses), _regime_table(stream, trace))
+    console.print(
+        f"Open {out / 'report.html'} in a browser; the figure and the whole table are beside it.", soft_wrap=True
+    )
+
+
+def _fixed_losses(stream: Stream) -> dict[str, np.ndarray]:
+    """What fixed penalties lose: some that one might have guessed, and the best of a grid, known only afterwards."""
+    losses = {}
+    for lam in track([*FIXED, *GRID], description="fixed penalties", console=Console(stderr=True)):
+        losses[lam] = progressive(RAPRegressor(memory=MEMORY, tuner=Fixed(lam)), stream.X, stream.y).loss
+    best = min(losses, key=lambda lam: losses[lam][1:].mean())
+    named = {f"fixed lam = {lam:g}": losses[lam] for lam in FIXED}
+    return {**named, f"best fixed lam, in hindsight ({best:.2g})": losses[best]}
+
+
+def _settings(model: RAPRegressor) -> dict[str, Any]:
+    """The settings as the engine has them: what None stood for is filled in."""
+    settings = dict(model.learners_[0].settings)
+    return {name: value for name, value in settings.items() if name != "penalty_factor"}
+
+
+def _write_demo(
+    out: Path, stream: Stream, trace: Trace, settings: dict[str, Any], losses: dict[str, np.ndarray]
+) -> None:
+    import pyarrow
+    from pyarrow import parquet
+
+    from streamlasso.plots import mark_truth, plot_trace
+    from streamlasso.report import write_report, write_whole
+
+    table = pyarrow.BufferOutputStream()
+    parquet.write_table(trace.to_arrow(), table)
+    write_whole(out / "trace.parquet", table.getvalue().to_pybytes())
+    figure = plot_trace(trace)
+    mark_truth(figure, stream)
+    for extension in ("png", "svg"):
+        write_whole(out / f"figure.{extension}", _drawn(figure, extension))
+    write_report(trace, out / "report.html", "Demo: the paper's simulated stream", settings, losses)
+
+
+def _drawn(figure: Figure, extension: str) -> bytes:
+    drawing = BytesIO()
+    figure.savefig(drawing, format=extension, dpi=150)
+    return drawing.getvalue()
+
+
+def _loss_table(trace: Trace, losses: dict[str, np.ndarray]) -> Table:
+    table = Table("learner", title=f"Mean {trace.loss_name} of one look ahead", title_justify="left")
+    table.add_column("loss", justify="right")
+    table.add_row("running mean", f"{trace.mean_baseline:.2f}")
+    *rivals, (floor, least) = losses.items()
+    for name, loss in rivals:
+        table.add_row(name, f"{loss[trace.judged].mean():.2f}")
+    table.add_row("streamlasso, tunes itself", f"{trace.mean_loss:.2f}", style="bold")
+    table.add_row(floor, f"{least[trace.judged].mean():.2f}")
+    return table
+
+
+def _regime_table(stream: Stream, trace: Trace) -> Table:
+    """What the model had settled on in the second half of each regime, against the truth."""
+    table = Table("rows", title="Second half of each regime", title_justify="left")
+    for name in ("lam", "active", "truly active", "F score"):
+        table.add_column(name, justify="right")
+    for regime in np.unique(stream.regime):
+        rows = np.flatnonzero(stream.regime == regime)
+        settled = rows[len(rows) // 2 :]
+        table.add_row(
+            f"{settled[0]} to {settled[-1]}",
+            f"{np.median(trace.lam[settled]):.2f}",
+            f"{trace.n_active[settled].mean():.1f}",
+            f"{np.count_nonzero(stream.beta[settled[0]])}",
+            f"{_f_score(trace, stream, settled):.2f}",
+        )
+    return table
+
+
+def _f_score(trace: Trace, stream: Stream, rows: np.ndarray) -> float:
+    """The harmonic mean of precision and recall of the active features, averaged over rows."""
+    assert trace.coef is not None
+    active, truth = trace.coef[rows] != 0, stream.beta[rows] != 0
+    both = np.sum(active & truth, axis=1)
+    return float(np.mean(2 * both / (active.sum(axis=1) + truth.sum(axis=1))))

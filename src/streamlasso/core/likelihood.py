@@ -436,6 +436,7 @@ class Likelihood(Objective):
         """lam_max from the model without the penalised features, itself warm from the last one."""
         j: cython.Py_ssize_t
         first: cython.Py_ssize_t
+        activity: cython.double = INFINITY
         self._penalty_units()
         self.lam_max = 0.0
         self.signal = 0.0
@@ -444,8 +445,10 @@ class Likelihood(Objective):
         for j in range(self.p):
             self.null.tau[j] = 0.0 if self.v[j] == 0.0 else INFINITY
         self.null.look()
-        self.null.tolerate(NULL_TOLERANCE * self.null.activity, INFINITY)
-        self.null.solve_or_restart(self.local)
+        while self.null.activity < 0.5 * activity:
+            activity = self.null.activity
+            self.null.tolerate(NULL_TOLERANCE * activity, INFINITY)
+            self.null.solve_or_restart(self.local)
         for j in range(self.p):
             if self.v[j] < INFINITY:
                 self.signal = max(self.signal, fabs(self.null.g[j]) / self.size[j])

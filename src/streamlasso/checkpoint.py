@@ -1,9 +1,9 @@
 """Models as files: safetensors for the numbers, JSON in its header for everything else; no pickle anywhere.
 
-A file holds what an estimator is made of: its settings as the user gave them, its labels (names of features, classes), and
-its learners, settings and state. Every byte is under a SHA-256 checksum, which finds accidents. A file made with intent can still say
-what it likes, but cannot run code, nor lead the engine outside its arrays: it names parts of streamlasso and nothing
-else, and whatever compiled code trusts is looked at before it gets there.
+A file holds what an estimator is made of: its settings as the user gave them, its labels (names of features,
+classes), and its learners, settings and state. Every byte is under a SHA-256 checksum, which finds accidents. A file
+made with intent can still say what it likes, but cannot run code, nor lead the engine outside its arrays: it names
+parts of streamlasso and nothing else, and whatever compiled code trusts is looked at before it gets there.
 """
 
 from __future__ import annotations
@@ -36,14 +36,18 @@ BLANK = b"0" * 64
 PARTS = {name: getattr(room, name) for room in (families, memories, penalties, tuners) for name in room.__all__}
 #: What an estimator keeps beside its settings and its learners.
 LABELS = ("n_features_in_", "feature_names_in_", "classes_", "columns_")
-#: The arrays that labels come in, numbers, strings and objects that are either, and the longest string of them in bytes.
+#: The arrays that labels come in, numbers, strings and objects that are either, and the longest string of them in
+#: bytes.
 KINDS, LONGEST = "biufUO", 2**20
-#: State that need not be finite: infinite where a feature must stay out, nan where lam has no value yet, not used again.
+#: State that need not be finite: infinite where a feature must stay out, nan where lam has no value yet, not used
+#: again.
 UNBOUND = ("units.v", "lam", "tuner")
 #: The unit of weight never exceeds this (`learner.py`), and counts stay far from where integers end.
 LARGEST_UNIT, LARGEST_COUNT = 2.0**200, 2**62
 
-SPOILT = "not a streamlasso checkpoint, or one that was cut short or altered. Load an intact copy, or save the model again."
+SPOILT = (
+    "not a streamlasso checkpoint, or one that was cut short or altered. Load an intact copy, or save the model again."
+)
 
 
 class Refusal(Exception):
@@ -170,11 +174,20 @@ def _arguments(part: Any) -> dict[str, Any]:
 def _from_bytes(cls: Any, data: bytes) -> Any:
     record = _record(data)
     if record["class"] != _class_name(cls):
-        raise Refusal(f"it holds a {record['class']}, not a {_class_name(cls)}. Load it with {record['class']}.load(path).")
+        raise Refusal(
+            f"it holds a {record['class']}, not a {_class_name(cls)}. Load it with {record['class']}.load(path)."
+        )
     try:
         return _estimator(cls, record, tensors_of(data))
     except (
-        ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, SafetensorError, TypeError, ValueError
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        RecursionError,
+        SafetensorError,
+        TypeError,
+        ValueError,
     ) as error:
         raise Refusal(f"{SPOILT} (Whole, but wrong: {error})") from error
 
@@ -284,7 +297,9 @@ def _check_shapes(state: dict[str, np.ndarray], template: dict[str, np.ndarray])
     sizes: dict[str, int] = {}
     for name, like in template.items():
         array, part = state[name], name.partition(".")[0]
-        expected = tuple(n or sizes.setdefault(part, array.shape[0]) for n in like.shape) if array.ndim == like.ndim else None
+        expected = (
+            tuple(n or sizes.setdefault(part, array.shape[0]) for n in like.shape) if array.ndim == like.ndim else None
+        )
         if array.shape != expected or array.dtype != like.dtype:
             raise ValueError(f"array {name} is of shape {array.shape} and type {array.dtype}")
 
@@ -314,7 +329,12 @@ def _check_counts(state: dict[str, np.ndarray], settings: dict[str, Any]) -> Non
     n_rows, n_seen, (n_whole, n_removed) = len(state["ring.x"]), state["seen"][0], state["counts"]
     expected = min(n_seen, window or (0 if gaussian else history))
     most_whole = 0 if gaussian else min(history, n_rows)
-    if n_rows != expected or not 0 <= n_whole <= most_whole or (not window and n_whole != n_rows) or not 0 <= n_removed <= window:
+    if (
+        n_rows != expected
+        or not 0 <= n_whole <= most_whole
+        or (not window and n_whole != n_rows)
+        or not 0 <= n_removed <= window
+    ):
         raise ValueError(f"{n_rows} rows kept of {n_seen}, {n_whole} of them whole, {n_removed} removed")
     for name, array in state.items():
         if array.dtype.kind == "i" and (np.any(array < 0) or np.any(array > LARGEST_COUNT)):

@@ -53,7 +53,7 @@ NOTED = {"n_features_in_", "feature_names_in_"}
 
 
 class Rows(NamedTuple):
-    """Rows that passed every check, as the engine takes them, and the learners to take them: a fresh model's are new."""
+    """Rows that passed every check, and the learners to take them: those of a fresh model are new."""
 
     X: np.ndarray
     targets: list[np.ndarray]
@@ -132,7 +132,9 @@ class _RAP(BaseEstimator):
             raise ValueError(f"Input {name} contains NaN: {place}. Fill in or drop missing values; no row was learnt.")
         if np.isinf(value):
             raise ValueError(f"Input {name} contains infinity: {place}; no row was learnt.")
-        raise ValueError(f"{place}: squares are summed in double precision, so values lie within +-{LARGEST:g}; rescale it.")
+        raise ValueError(
+            f"{place}: squares are summed in double precision, so values lie within +-{LARGEST:g}; rescale it."
+        )
 
     def _weights(self, sample_weight: Any, X: np.ndarray) -> np.ndarray | None:
         if sample_weight is None:
@@ -182,8 +184,8 @@ class _RAP(BaseEstimator):
 class RAPRegressor(RegressorMixin, _RAP):
     __doc__ = f"""Regression on a stream: an l1-penalised GLM with fading memory whose penalty tunes itself (RAP).
 
-    Rows are learnt one by one, in order. After each, the coefficients minimise the objective of `streamlasso.core.objective` exactly, at a
-    lam that has moved down the derivative of the row's look-ahead loss.
+    Rows are learnt one by one, in order. After each, the coefficients minimise the objective (docs/method.md) exactly,
+    at a lam that has moved down the derivative of the row's look-ahead loss.
     {SHARED}
     family : {{"gaussian", "binomial", "poisson", "gamma"}} or a Family of your own, default="gaussian"
 
@@ -309,10 +311,10 @@ class RAPRegressor(RegressorMixin, _RAP):
 
 
 class RAPClassifier(ClassifierMixin, _RAP):
-    __doc__ = f"""Classification on a stream: logistic regression with fading memory whose l1 penalty tunes itself (RAP).
+    __doc__ = f"""Classification on a stream: a logistic regression with fading memory whose penalty tunes itself (RAP).
 
-    Two classes are one model. Several are one model a class, against the rest, each with its own lam; probabilities are then those of the
-    models, made to sum to one.
+    Two classes are one model. Several are one model a class, against the rest, each with its own lam; probabilities are
+    then those of the models, made to sum to one.
     {SHARED}
     classes_ : the classes; with several, `lambda_`, `lambda_max_` and the rows of `coef_` follow their order
 
@@ -360,7 +362,10 @@ class RAPClassifier(ClassifierMixin, _RAP):
         return self._take(X, y, sample_weight, None, reset=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn each row once, in order. The first call names all `classes`, unless its rows show them. A refused batch changes nothing."""
+        """Learn each row once, in order. A refused batch changes nothing.
+
+        The first call names all `classes`, unless its rows show them.
+        """
         return self._take(X, y, sample_weight, classes, reset=not hasattr(self, "learners_"))
 
     def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, reset: bool) -> Self:
@@ -403,7 +408,9 @@ class RAPClassifier(ClassifierMixin, _RAP):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(labels)]}")
         unknown = np.setdiff1d(labels, classes)
         if len(unknown):
-            raise ValueError(f"y holds {unknown.tolist()}, not among the classes {classes.tolist()}; no row was learnt.")
+            raise ValueError(
+                f"y holds {unknown.tolist()}, not among the classes {classes.tolist()}; no row was learnt."
+            )
         positive = classes[1:] if len(classes) == 2 else classes
         return [(labels == label).astype(np.float64) for label in positive]
 

@@ -5,19 +5,21 @@
 
 With `g = c - Hb`, the optimality conditions are  g_j = tau_j sign(b_j)  where b_j != 0  and  |g_j| <= tau_j  elsewhere.
 
-1. Solve: with the signs of the members held, the optimum is one linear system away. Members that come out with the wrong sign leave, and
-   the others are solved for again.
-2. Look at all p conditions: features that violate theirs by more than `tol_j` enter, all at once. Stop when there is none.
+1. Solve: with the signs of the members held, the optimum is one linear system away. Members that come out with the
+   wrong sign leave, and the others are solved for again.
+2. Look at all p conditions: features that violate theirs by more than `tol_j` enter, all at once. Stop when there is
+   none.
 
-This settles in two or three turns of a warm start, but such block exchanges can cycle. After TURNS of them the solver walks instead: from
-where it stands towards the optimum, letting the first coefficient that reaches zero on the way leave, then the worst violator
-enter. Each walk lowers the objective, so no set of signs comes back and the loop ends.
+This settles in two or three turns of a warm start, but such block exchanges can cycle. After TURNS of them the solver
+walks instead: from where it stands towards the optimum, letting the first coefficient that reaches zero on the way
+leave, then the worst violator enter. Each walk lowers the objective, so no set of signs comes back and the loop ends.
 
-A feature that is a combination of the members (more features than rows, duplicates) cannot be factored. Along the direction that leaves the fit
-unchanged the penalty is linear, so the walk goes on until some member reaches zero, and the feature takes its place.
+A feature that is a combination of the members (more features than rows, duplicates) cannot be factored. Along the
+direction that leaves the fit unchanged the penalty is linear, so the walk goes on until some member reaches zero, and
+the feature takes its place.
 
-Conventions: `tau_j = inf` bars a feature, `tau_j = 0` leaves it unpenalised. Everything but `g`, `tau`, `tol`, `ridge`, `where` is
-indexed by position among the members.
+Conventions: `tau_j = inf` bars a feature, `tau_j = 0` leaves it unpenalised. Everything but `g`, `tau`, `tol`,
+`ridge`, `where` is indexed by position among the members.
 """
 
 import cython
@@ -26,7 +28,6 @@ from cython.cimports.libc.math import fabs, isinf
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.factor import Factor
 from cython.cimports.streamlasso.core.kernels import axpy
-from cython.cimports.streamlasso.core.moments import Moments
 
 #: Block exchanges before the solver walks.
 TURNS = cython.declare(cython.int, 10)
@@ -294,7 +295,7 @@ class ActiveSet:
         return True
 
     def _settle(self, m):
-        """Iterative refinement with the factor at hand, then with a new one. False: the members have changed, descend again."""
+        """Iterative refinement with the factor at hand, then with a new one. False: the members have changed."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         turn: cython.int
@@ -328,7 +329,7 @@ class ActiveSet:
         return self.n_candidates
 
     def _enter_all(self, m):
-        """All candidates enter that are not combinations; the first may do so in exchange, since b is still an optimum."""
+        """All candidates enter that are not combinations; the first may do so in exchange, b being an optimum."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         for i in range(self.n_candidates):

@@ -4,7 +4,6 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
-from cython.cimports.streamlasso.core.learner import Learner
 from cython.cimports.streamlasso.families.gaussian import Gaussian
 
 from streamlasso.core.learner import LARGEST, RECORD
@@ -115,7 +114,9 @@ class Columns:
         """Note the weight of the row."""
         self.w[0] = number("w", weight)
         if self.w[0] < 0.0:
-            raise ValueError(f"w={weight!r}: a weight is a number, 0 (the row is skipped) or larger; nothing was learnt.")
+            raise ValueError(
+                f"w={weight!r}: a weight is a number, 0 (the row is skipped) or larger; nothing was learnt."
+            )
         return self.w[0]
 
     def _fit(self, learner):

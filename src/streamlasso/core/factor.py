@@ -138,9 +138,7 @@ class Factor:
             dot4(k - i - 4, row + i + 4, ld, b + i + 4, s)
             b[i + 3] = (b[i + 3] - s[3]) * inverse[i + 3]
             b[i + 2] = (b[i + 2] - s[2] - row[2 * ld + i + 3] * b[i + 3]) * inverse[i + 2]
-            b[i + 1] = (
-                b[i + 1] - s[1] - row[ld + i + 3] * b[i + 3] - row[ld + i + 2] * b[i + 2]
-            ) * inverse[i + 1]
+            b[i + 1] = (b[i + 1] - s[1] - row[ld + i + 3] * b[i + 3] - row[ld + i + 2] * b[i + 2]) * inverse[i + 1]
             b[i] = (b[i] - s[0] - row[i + 3] * b[i + 3] - row[i + 2] * b[i + 2] - row[i + 1] * b[i + 1]) * inverse[i]
             i -= 4
         i += 3

@@ -15,10 +15,8 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isfinite
 from cython.cimports.streamlasso.core.likelihood import Likelihood
-from cython.cimports.streamlasso.core.objective import LeastSquares, Objective
-from cython.cimports.streamlasso.families.base import Family
+from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.families.gaussian import Gaussian
-from cython.cimports.streamlasso.tuners.base import Tuner
 
 #: What `learn` notes of each row, in this order.
 RECORD = ("eta", "loss", "slope", "lam", "lam_max", "n_active", "effective_size", "status")
@@ -29,8 +27,8 @@ WAITING = cython.declare(cython.int, 3)
 #: Values beyond this are refused: their squares, times the unit of weight, would not fit a double.
 LARGEST = 1e100
 
-#: lam stays at lam_max, where the model is empty, for this many rows, then starts at this share of it: after two rows all
-#: standardised features are perfectly correlated with the response, and a model of one of them predicts anything.
+#: lam stays at lam_max, where the model is empty, for this many rows, then starts at this share of it: after two rows
+#: all standardised features are perfectly correlated with the response, and a model of one of them predicts anything.
 FIRST_ROWS = cython.declare(cython.Py_ssize_t, 10)
 FIRST_SHARE = cython.declare(cython.double, 0.1)
 #: The unit of weight is brought back by this factor, a power of four, when it has grown beyond its inverse.
@@ -130,7 +128,14 @@ class Learner:
 
     # --- learning -----------------------------------------------------------------------------------------------
 
-    def learn(self, X: cython.const[cython.double][:, ::1], y: cython.const[cython.double][::1], weight=None, record=None, coef=None):
+    def learn(
+        self,
+        X: cython.const[cython.double][:, ::1],
+        y: cython.const[cython.double][::1],
+        weight=None,
+        record=None,
+        coef=None,
+    ):
         """Learn the rows in order. `record` (n, len(RECORD)) and `coef` (n, p + 1) are filled in where given.
 
         A family or tuner written in Python may raise: the state is then what it was before the call.
@@ -221,7 +226,7 @@ class Learner:
         return total
 
     def _grow_unit(self):
-        """The newest row's weight grows where all older ones should fade; long before that overflows, all are scaled back."""
+        """The newest row weighs more where all older ones should fade; before that overflows, all are scaled back."""
         if self.n_seen == 0:
             return
         self.unit /= self.decay
@@ -348,7 +353,15 @@ class Learner:
         settings = dict(self.settings)
         settings["penalty_factor"] = np.append(settings["penalty_factor"], np.ones(extra))
         state = self.state()
-        for name in ("scaler.mean", "scaler.scatter", "scaler.peak", "moments.c", "moments.mean", "units.g", "units.size"):
+        for name in (
+            "scaler.mean",
+            "scaler.scatter",
+            "scaler.peak",
+            "moments.c",
+            "moments.mean",
+            "units.g",
+            "units.size",
+        ):
             state[name] = np.append(state[name], np.zeros(extra))
         for name in ("moments.rows", "moments.signed", "ring.x"):
             state[name] = np.pad(state[name], ((0, 0), (0, extra)))

@@ -1,22 +1,24 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Families for which no finite sum is sufficient: the newest rows whole, the older ones as a quadratic.
 
-**The fold.** A row that leaves the newest `history` is replaced by its second-order expansion at the current minimiser: a row of weighted
-least squares with weight `w loss''(eta)` and target `eta - loss'(eta)/loss''(eta)`, which `Moments` takes in like any
-other. Value, slope and curvature agree there, so the fold itself moves neither the minimiser nor its derivative.
+**The fold.** A row that leaves the newest `history` is replaced by its second-order expansion at the current
+minimiser: a row of weighted least squares with weight `w loss''(eta)` and target `eta - loss'(eta)/loss''(eta)`,
+which `Moments` takes in like any other. Value, slope and curvature agree there, so the fold itself moves neither the
+minimiser nor its derivative.
 
-**Proximal Newton.** At (b0, b) let G be minus the gradient of the smooth part, and expand all rows to weighted least squares. With the
-intercept profiled out its Gram matrix is
+**Proximal Newton.** At (b0, b) let G be minus the gradient of the smooth part, and expand all rows to weighted least
+squares. With the intercept profiled out its Gram matrix is
 
-    S = S_old + K_old (m_old - m)(m_old - m)' + sum_ring k_i (x_i - m)(x_i - m)',     k_i = w_i loss''(eta_i),   K m = K_old m_old + sum_ring k_i x_i
+    S = S_old + K_old (m_old - m)(m_old - m)' + sum_ring k_i (x_i - m)(x_i - m)',     k_i = w_i loss''(eta_i),   K m =
+    K_old m_old + sum_ring k_i x_i
 
-and `c = S b + G - m G_0`. Its lasso solution (`active_set.py`) gives a direction, a line search on the true objective the step. Only features that are active or
-violate their condition take part; all p conditions are looked at, with exact slopes, before it stops. G is taken about the running mean, so that
-large offsets of a feature do not drown it.
+and `c = S b + G - m G_0`. Its lasso solution (`active_set.py`) gives a direction, a line search on the true objective
+the step. Only features that are active or violate their condition take part; all p conditions are looked at, with
+exact slopes, before it stops. G is taken about the running mean, so that large offsets of a feature do not drown it.
 
-**One response only.** Where all responses are equal (a class not yet seen, counts all zero) the intercept has no finite optimum.
-Until they differ the coefficients are zero and b0 alone is penalised, by |b0| / (2 (omega + 1)): for one class this is the estimate of Krichevsky and
-Trofimov, (k + 1/2)/(omega + 1).
+**One response only.** Where all responses are equal (a class not yet seen, counts all zero) the intercept has no
+finite optimum. Until they differ the coefficients are zero and b0 alone is penalised, by |b0| / (2 (omega + 1)): for
+one class this is the estimate of Krichevsky and Trofimov, (k + 1/2)/(omega + 1).
 """
 
 import cython
@@ -29,7 +31,8 @@ from cython.cimports.streamlasso.core.objective import Objective
 
 #: A condition holds if it holds to this share of lam_max, in the units of its feature.
 TOLERANCE = cython.declare(cython.double, 1e-10)
-#: The same for the model without penalised features, as a share of sum_i w_i |loss'_i|, and what rounding leaves of that.
+#: The same for the model without penalised features, as a share of sum_i w_i |loss'_i|, and what rounding leaves of
+#: that.
 NULL_TOLERANCE = cython.declare(cython.double, 1e-12)
 ROUNDING = cython.declare(cython.double, 1e-14)
 LEAST_CURVATURE = cython.declare(cython.double, 1e-12)
@@ -260,7 +263,7 @@ class Newton:
                 local.c[j] += self.active.ridge[j] * self.old[j]
 
     def _search(self, local):
-        """Walk from the old point towards the expansion's minimiser as far as the true objective falls; 0 if nowhere."""
+        """Walk towards the expansion's minimiser as far as the true objective falls; 0 if nowhere."""
         a: cython.Py_ssize_t
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t

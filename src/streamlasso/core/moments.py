@@ -7,11 +7,12 @@ All sums are centred as they grow (Welford, West): with `d = x - mean` taken bef
 
 so no large sums are ever subtracted from one another. Taking a row out is the same with the signs turned.
 
-Weights do not decay; the newest row's weight grows instead (`unit` in `learner.py`), which is the same up to a common factor and
-costs nothing. `scale` brings everything back by a power of two, exactly, long before anything overflows.
+Weights do not decay; the newest row's weight grows instead (`unit` in `learner.py`), which is the same up to a common
+factor and costs nothing. `scale` brings everything back by a power of two, exactly, long before anything overflows.
 
-`Moments` holds the weighted least-squares problem `(1/2) sum_i w_i (target_i - b0 - x_i'b)^2`: for the Gaussian family the
-stream itself, for the others the rows that have left the ring, as their second-order expansions (see `newton.py`).
+`Moments` holds the weighted least-squares problem `(1/2) sum_i w_i (target_i - b0 - x_i'b)^2`: for the Gaussian
+family the stream itself, for the others the rows that have left the ring, as their second-order expansions (see
+`newton.py`).
 """
 
 import cython
@@ -23,7 +24,8 @@ from cython.cimports.streamlasso.core.kernels import axpy, axpy4
 
 #: Rows waiting to be added to S: a rank-8 update costs little more than a rank-one update, which is bound by memory.
 PENDING = cython.declare(cython.Py_ssize_t, 8)
-#: OpenBLAS starts a second thread above this many multiplications; for updates this small that costs more than it gains.
+#: OpenBLAS starts a second thread above this many multiplications; for updates this small that costs more than it
+#: gains.
 ONE_THREAD = cython.declare(cython.Py_ssize_t, 262144)
 
 

@@ -4,20 +4,21 @@
     L_t(b0, b, lam) = (1/omega) sum_i w_i loss(y_i, b0 + x_i'b)
                       + lam sum_j [ l1_ratio v_j |b_j| + (1 - l1_ratio)/2 v_j^2 b_j^2 ]
 
-`omega = sum_i w_i`; `v_j = penalty_factor_j scale_j`, with `scale_j` the running weighted standard deviation of feature j
-(or 1); b0 is never penalised. This is glmnet's and scikit-learn's convention: `alpha` there is `lam` here.
+`omega = sum_i w_i`; `v_j = penalty_factor_j scale_j`, with `scale_j` the running weighted standard deviation of
+feature j (or 1); b0 is never penalised. This is glmnet's and scikit-learn's convention: `alpha` there is `lam` here.
 
 `Objective` is what a stream has made of L_t: its rows (`moments`, `ring`), its units (`scaler`, `v`), its minimiser
 (`active`, `intercept`) and the derivative of the minimiser with respect to lam. `LeastSquares` is the Gaussian family,
 for which the moments are sufficient; `likelihood.py` is all others.
 
-**The derivative.** On the active set A, with `s = sign(b_A)` and H_A the Hessian of L_t with the intercept profiled out,
+**The derivative.** On the active set A, with `s = sign(b_A)` and H_A the Hessian of L_t with the intercept profiled
+out,
 
     db_A/dlam = - H_A^{-1} u,      u = l1_ratio v_A s + (1 - l1_ratio) v_A^2 b_A
     deta/dlam = (x - mean)' db_A/dlam,      norm^2 = u' H_A^{-1} u
 
-where `mean` is the one that belongs to H. With no penalised feature active, it is the derivative of the first one to enter.
-The sums carry a factor `omega` throughout (`S = omega H`), hence the `weight` in `_direction`.
+where `mean` is the one that belongs to H. With no penalised feature active, it is the derivative of the first one to
+enter. The sums carry a factor `omega` throughout (`S = omega H`), hence the `weight` in `_direction`.
 """
 
 import cython
@@ -197,7 +198,9 @@ class Objective:
         self.n_slope = self.active.factor.k
         for i in range(self.n_slope):
             j = self.active.members[i]
-            u[i] = self.v[j] * (self.l1_ratio * self.active.sign[i] + (1.0 - self.l1_ratio) * self.v[j] * self.active.b[i])
+            u[i] = self.v[j] * (
+                self.l1_ratio * self.active.sign[i] + (1.0 - self.l1_ratio) * self.v[j] * self.active.b[i]
+            )
             d[i] = u[i]
         if self.diagonal:
             for i in range(self.n_slope):

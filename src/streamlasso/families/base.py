@@ -51,7 +51,9 @@ class Family(Part):
         written = [name for name in REQUIRED if getattr(cls, name) is not getattr(Family, name)]
         missing = [name for name in REQUIRED if name not in written]
         if cls.compiled and written:
-            raise TypeError(f"{cls.__name__}: {written} of a built-in family cannot be replaced; subclass Family instead")
+            raise TypeError(
+                f"{cls.__name__}: {written} of a built-in family cannot be replaced; subclass Family instead"
+            )
         if not cls.compiled and missing:
             raise TypeError(f"{cls.__name__}: a family gives {', '.join(REQUIRED)}; missing: {', '.join(missing)}")
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Window:
-    """The last `n` rows weigh what they weigh, older ones nothing. Rows leave exactly: sums are rebuilt from the rows now and then.
+    """The last `n` rows weigh what they weigh, older ones nothing. Rows leave exactly: sums are rebuilt from the rows
+    now and then.
 
     >>> from streamlasso.memories import Window
     >>> Window(200)

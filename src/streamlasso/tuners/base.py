@@ -10,9 +10,10 @@ from cython.cimports.streamlasso.core.part import Part
 class Tuner(Part):
     """Moves lam once a step (equation 5 of the paper and its relatives).
 
-    Write your own by subclassing and giving `update`; it gets the current `lam`, the derivative `slope` = dC/dlam, the length
-    `norm` = sqrt(u'H^{-1}u) of the direction behind it, `lam_max`, and `state`, an array of `n_state` numbers that start at 0
-    and are yours to change (they are kept in checkpoints). It returns the new lam, which is then clamped to [0, lam_max].
+    Write your own by subclassing and giving `update`; it gets the current `lam`, the derivative `slope` = dC/dlam,
+    the length `norm` = sqrt(u'H^{-1}u) of the direction behind it, `lam_max`, and `state`, an array of `n_state`
+    numbers that start at 0 and are yours to change (they are kept in checkpoints). It returns the new lam, which is
+    then clamped to [0, lam_max].
 
     >>> from streamlasso.tuners import Tuner
     >>> class SignStep(Tuner):

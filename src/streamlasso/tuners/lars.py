@@ -7,8 +7,8 @@ from cython.cimports.streamlasso.tuners.base import Tuner
 
 @cython.cclass
 class LARS(Tuner):
-    """lam -= step_size * (dC/dlam) / sqrt(u'H^{-1}u): the direction is taken at unit length, as the first step of LARS is; the
-    rule that the paper's authors ship in their R package.
+    """lam -= step_size * (dC/dlam) / sqrt(u'H^{-1}u): the direction is taken at unit length, as the first step of
+    LARS is; the rule that the paper's authors ship in their R package.
 
     >>> from streamlasso.tuners import LARS
     >>> LARS(step_size=0.01).update(0.5, 2.0, 4.0, 1.0, [])

@@ -13,8 +13,8 @@ LEAST = cython.declare(cython.double, 1e-4)
 class LogRMS(Tuner):
     """log lam -= step_size * d / rms(d), with d = dC/dlog lam = lam dC/dlam and rms its running root mean square.
 
-    Multiplying y or X by any number changes nothing but the units of lam. The running mean forgets by .99 a step and is corrected for its start;
-    lam keeps above 1e-4 lam_max, glmnet's smallest, from where it can come back.
+    Multiplying y or X by any number changes nothing but the units of lam. The running mean forgets by .99 a step and
+    is corrected for its start; lam keeps above 1e-4 lam_max, glmnet's smallest, from where it can come back.
 
     >>> from streamlasso.tuners import LogRMS
     >>> LogRMS().settings()

@@ -7,7 +7,8 @@ from cython.cimports.streamlasso.tuners.base import Tuner
 
 @cython.cclass
 class SGD(Tuner):
-    """lam -= step_size * dC/dlam: the paper's rule. The step is in the units of lam^2 / loss, so it has to be chosen for the data.
+    """lam -= step_size * dC/dlam: the paper's rule. The step is in the units of lam^2 / loss, so it has to be chosen
+    for the data.
 
     >>> from streamlasso.tuners import SGD
     >>> SGD(step_size=0.01).update(0.5, 2.0, 1.0, 1.0, [])

@@ -14,6 +14,7 @@ import os
 import secrets
 import stat
 from collections.abc import Mapping
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
@@ -24,7 +25,7 @@ from safetensors.numpy import save as bytes_of
 
 from streamlasso import families, memories, penalties, tuners
 from streamlasso.core.columns import Columns
-from streamlasso.core.learner import Learner
+from streamlasso.core.learner import Learner, whole_rows
 from streamlasso.settings import build_learner
 
 FORMAT = "streamlasso checkpoint"
@@ -39,9 +40,8 @@ LABELS = ("n_features_in_", "feature_names_in_", "classes_", "columns_")
 #: The arrays that labels come in, numbers, strings and objects that are either, and the longest string of them in
 #: bytes.
 KINDS, LONGEST = "biufUO", 2**20
-#: State that need not be finite: infinite where a feature must stay out, nan where lam has no value yet, not used
-#: again.
-UNBOUND = ("units.v", "lam", "tuner")
+#: The parts of the state that are sums and rows of the data, and so finite; what is made of them may overflow.
+DATA = ("scaler", "moments", "ring")
 #: The unit of weight never exceeds this (`learner.py`), and counts stay far from where integers end.
 LARGEST_UNIT, LARGEST_COUNT = 2.0**200, 2**62
 
@@ -77,8 +77,6 @@ def _class_name(cls: type) -> str:
 
 
 def _as_bytes(estimator: Any) -> bytes:
-    from streamlasso import __version__
-
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else estimator._get_params()
     labels = {name: getattr(estimator, name) for name in LABELS if hasattr(estimator, name)}
     engine = dict(estimator.learners_[0].settings)
@@ -89,7 +87,8 @@ def _as_bytes(estimator: Any) -> bytes:
         "sha256": BLANK.decode(),
         "format": FORMAT,
         "version": VERSION,
-        "streamlasso": __version__,
+        # The package imports this module, so it has a version only later.
+        "streamlasso": import_module("streamlasso").__version__,
         "class": _class_name(type(estimator)),
         "settings": _all_as_json(settings),
         "labels": _all_as_json(labels),
@@ -159,8 +158,8 @@ def _as_json(name: str, value: Any) -> Any:
         array = np.asarray(value)
         return {"type": "array", "dtype": array.dtype.str, "items": _as_json(name, array.tolist())}
     raise ValueError(
-        f"{name}={value!r} cannot be saved: a checkpoint holds the families, memories, penalties and tuners of streamlasso itself, "
-        "and labels that are strings, finite numbers or tuples of them. Use pickle for anything else."
+        f"{name}={value!r} cannot be saved: a checkpoint holds streamlasso's own families, memories, penalties and "
+        "tuners, and labels that are strings, finite numbers or tuples of them. Use pickle for anything else."
     )
 
 
@@ -204,8 +203,8 @@ def _record(data: bytes) -> dict[str, Any]:
         raise Refusal(SPOILT) from error
     if version > VERSION:
         raise Refusal(
-            f"it is of format {version}, written by streamlasso {record.get('streamlasso')}; this one reads formats up to "
-            f"{VERSION}. Upgrade it: pip install --upgrade streamlasso"
+            f"it is of format {version}, written by streamlasso {record.get('streamlasso')}; this one reads formats up "
+            f"to {VERSION}. Upgrade it: pip install --upgrade streamlasso"
         )
     if len(checksum) != len(BLANK) or _checksum(data.replace(checksum, BLANK, 1)) != checksum:
         raise Refusal(SPOILT)
@@ -240,7 +239,7 @@ def _from_json(value: Any) -> Any:
     if kind == "tuple":
         return tuple(_from_json(value["items"]))
     if kind == "dict":
-        return {key: item for key, item in _from_json(value["items"])}
+        return dict(_from_json(value["items"]))
     if kind == "columns":
         return Columns(_from_json(value["names"]), value["width"])
     if kind == "array":
@@ -307,10 +306,9 @@ def _check_shapes(state: dict[str, np.ndarray], template: dict[str, np.ndarray])
 def _check_numbers(state: dict[str, np.ndarray]) -> None:
     for name, array in state.items():
         part, _, key = name.partition(".")
-        broken = key == "R" and state[f"{part}.factor"][0]
-        if name not in UNBOUND and not broken and not np.all(np.isfinite(array)):
+        if part in DATA and not np.all(np.isfinite(array)):
             raise ValueError(f"array {name} is not finite")
-        if key == "R" and not broken and not np.all(np.diag(array) > 0):
+        if key == "R" and not state[f"{part}.factor"][0] and not np.all(np.diag(array) > 0):
             raise ValueError(f"array {name} is no factor")
         if key == "solution" and not np.all(np.abs(array[:, 1]) == 1):
             raise ValueError(f"array {name} has signs that are none")
@@ -324,7 +322,7 @@ def _check_numbers(state: dict[str, np.ndarray]) -> None:
 def _check_counts(state: dict[str, np.ndarray], settings: dict[str, Any]) -> None:
     """The rows that are kept are those that the memory and the family would have kept."""
     window = settings["memory"].length
-    history = min(settings["history"], window + 1) if window else settings["history"]
+    history = whole_rows(settings["history"], settings["batch_size"], window)
     gaussian = type(settings["family"]) is families.Gaussian
     n_rows, n_seen, (n_whole, n_removed) = len(state["ring.x"]), state["seen"][0], state["counts"]
     expected = min(n_seen, window or (0 if gaussian else history))

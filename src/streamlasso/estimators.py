@@ -89,6 +89,10 @@ class _RAP(BaseEstimator):
         return named and self.n_features_in_ == p and len(self.learners_) == self._n_learners
 
     @property
+    def _n_learners(self) -> int:
+        return 1
+
+    @property
     def n_seen_(self) -> int:
         return self._first.n_seen
 
@@ -115,7 +119,8 @@ class _RAP(BaseEstimator):
         """X as the engine takes it. A plain array of the right shape goes straight through."""
         plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous
         if not plain or reset or X.shape != (X.shape[0] or None, self.n_features_in_) or self._named:
-            X = validate_data(self, X, reset=reset, dtype=np.float64, order="C")
+            with _named_if_no_number("X"):
+                X = validate_data(self, X, reset=reset, dtype=np.float64, order="C")
         bad = first_unfit(X)
         if bad >= 0:
             self._refuse_value("X", X, *divmod(bad, X.shape[1]))
@@ -139,7 +144,8 @@ class _RAP(BaseEstimator):
     def _weights(self, sample_weight: Any, X: np.ndarray) -> np.ndarray | None:
         if sample_weight is None:
             return None
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        with _named_if_no_number("sample_weight"):
+            weights = np.asarray(sample_weight, dtype=np.float64)
         if weights.ndim > 0 and weights.shape != (len(X),):
             raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(len(X),)}: one weight a row")
         if not np.all((weights >= 0) & (weights <= LARGEST)):
@@ -166,7 +172,8 @@ class _RAP(BaseEstimator):
         except BaseException:
             for name in NOTED & vars(self).keys():
                 delattr(self, name)
-            vars(self).update(before)
+            for name, value in before.items():
+                setattr(self, name, value)
             raise
 
     def _settle(self, rows: Rows) -> Self:
@@ -267,7 +274,8 @@ class RAPRegressor(RegressorMixin, _RAP):
     def _target(self, y: Any, n_rows: int) -> np.ndarray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        target = np.ascontiguousarray(column_or_1d(y, warn=True, dtype=np.float64))
+        with _named_if_no_number("y"):
+            target = np.ascontiguousarray(column_or_1d(y, warn=True, dtype=np.float64))
         if len(target) != n_rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(target)]}")
         bad = first_unfit(target.reshape(-1, 1))
@@ -277,10 +285,6 @@ class RAPRegressor(RegressorMixin, _RAP):
         if complaint:
             raise ValueError(f"y: {complaint}; family={self.family!r}. No row was learnt.")
         return target
-
-    @property
-    def _n_learners(self) -> int:
-        return 1
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the response, given each row."""
@@ -460,6 +464,17 @@ class RAPClassifier(ClassifierMixin, _RAP):
 def _refuse_no_weight(sample_weight: Any) -> None:
     if sample_weight is not None and not np.any(np.asarray(sample_weight)):
         raise ValueError("sample_weight: all weights are zero, so there is nothing to fit")
+
+
+@contextmanager
+def _named_if_no_number(name: str) -> Iterator[None]:
+    """numpy says which string is no number, but not where it was."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"{name}: numbers are needed, but {error}; no row was learnt.") from None
 
 
 def _one_or_all(values: list[float]) -> float | np.ndarray:

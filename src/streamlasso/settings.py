@@ -94,7 +94,7 @@ def _whole(name: str, value: Any) -> int:
 def _lambda_init(value: Any) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < np.inf:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         raise ValueError(f"lambda_init={value!r}: a number, 0 or larger, or None for a tenth of the first lam_max")
     return float(value)
 
@@ -102,7 +102,10 @@ def _lambda_init(value: Any) -> float | None:
 def _penalty_factor(value: Any, n_features: int) -> np.ndarray:
     if value is None:
         return np.ones(n_features)
-    factor = np.asarray(value, dtype=float)
+    try:
+        factor = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"penalty_factor={value!r}: numbers are needed, one a feature") from error
     if factor.shape != (n_features,):
         raise ValueError(
             f"penalty_factor={value!r}: one number a feature is needed, {n_features} here, not {factor.size}"

@@ -51,7 +51,7 @@ class Columns:
     # --- one row ------------------------------------------------------------------------------------------------
 
     def fill(self, x):
-        """Put the values of the dict into the row; False where it has names without a column. Bad values are refused."""
+        """Put the dict's values into the row; False where it has names without a column. Bad values are refused."""
         j: cython.Py_ssize_t
         i: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = len(self.names)

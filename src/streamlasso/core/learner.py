@@ -47,7 +47,7 @@ def first_unfit(X: cython.const[cython.double][:, :]):
     return -1
 
 
-def _whole_rows(history, batch_size, length):
+def whole_rows(history, batch_size, length):
     """Rows kept whole: no row may be folded before it was in one exact solve, none is kept beyond the window."""
     whole = max(history, batch_size)
     return min(whole, length + 1) if length else whole
@@ -123,7 +123,7 @@ class Learner:
             standardize,
             gradient == "diagonal",
             memory.length,
-            _whole_rows(history, batch_size, memory.length),
+            whole_rows(history, batch_size, memory.length),
         )
 
     # --- learning -----------------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ class Learner:
     def mirrored(self):
         """The same learner of the binomial family with its two classes exchanged."""
         state = self.state()
-        for name in ("moments.c", "active.g", "active.solution", "null.g", "null.solution", "null_intercept"):
+        for name in ("moments.c", "units.g", "active.solution", "null.solution", "null_intercept"):
             state[name] = -state[name]
         state["scaler.sums"][1] = 1.0 - state["scaler.sums"][1]
         state["moments.sums"][1] *= -1.0

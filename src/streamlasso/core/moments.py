@@ -345,8 +345,8 @@ class Ring:
     def state(self):
         """The rows, oldest first."""
         order = (self.start + np.arange(self.count)) % max(self.capacity, 1)
-        columns = [np.array(self.y), np.array(self.weight), np.array(self.curvature), np.array(self.target)]
-        return {"x": np.array(self.x)[order], "rest": np.column_stack(columns)[order]}
+        columns = [self.y, self.weight, self.curvature, self.target]
+        return {"x": np.asarray(self.x)[order], "rest": np.column_stack([np.asarray(c)[order] for c in columns])}
 
     def restore(self, state):
         n = len(state["x"])

@@ -1,0 +1,58 @@
+# Everything runs in .venv, on the package as it is installed there, never on the sources under src/.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd' -o -name py.typed)
+# The package as import-linter should see it: a cimport is an import.
+IMPORTS := build/imports
+
+.PHONY: demo test lint format bench clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/installed
+	$(BIN)/streamlasso demo
+
+test: $(VENV)/with-test
+	$(BIN)/pytest --numprocesses 2
+
+lint: $(VENV)/with-lint
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	rm -rf $(IMPORTS) && mkdir -p $(IMPORTS) && cp -r src/streamlasso pyproject.toml $(IMPORTS)
+	find $(IMPORTS) -name '*.py' -exec sed -i.bak 's/^from cython\.cimports\.streamlasso/from streamlasso/' {} +
+	for pxd in $$(find $(IMPORTS) -name '*.pxd'); do \
+		sed -n 's/^from \(streamlasso[^ ]*\) cimport/from \1 import/p' $$pxd >> $${pxd%.pxd}.py; done
+	cd $(IMPORTS) && $(abspath $(BIN))/lint-imports --no-cache
+
+format: $(VENV)/with-lint
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/with-bench
+	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/endurance.py
+
+clean:
+	rm -rf $(VENV) build dist
+	find src -name '*.egg-info' -prune -exec rm -rf {} +
+	find src \( -name '*.so' -o -name '*.c' \) -delete
+
+# The package alone, and the package with an extra. It is built with what is in .venv, so that a rebuild compiles only
+# what has changed; what it takes to build is read from pyproject.toml.
+$(VENV)/installed: $(SOURCES) | $(VENV)/with-compiler
+	@echo "Compiling; a minute or two the first time."
+	$(PIP) --no-build-isolation .
+	touch $@
+
+$(VENV)/with-%: $(SOURCES) | $(VENV)/with-compiler
+	@echo "Compiling; a minute or two the first time."
+	$(PIP) --no-build-isolation '.[$*]'
+	touch $@
+
+$(VENV)/with-compiler: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' > $@.txt
+	$(PIP) --requirement $@.txt
+	touch $@

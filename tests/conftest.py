@@ -1,0 +1,42 @@
+"""What all tests share: how long hypothesis may look, streams, and the data beside the repository where it is there."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+from oracles.streams import made
+
+settings.register_profile(
+    "suite", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("suite")
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+def there_or_skip(path):
+    return path if path.exists() else pytest.skip(f"{path.name} is not beside the repository")
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder of real streams."""
+    return there_or_skip(SHARED / "data")
+
+
+@pytest.fixture(scope="session")
+def shared_reference():
+    """The folder of trajectories of the authors' R package."""
+    return there_or_skip(SHARED / "reference")
+
+
+@pytest.fixture
+def make_stream():
+    """A well-behaved stream: independent features, responses that follow the first three, sample weights on request."""
+
+    def make(family, n=60, p=4, seed=0, weights=False, gain=0.6):
+        return made(family, ["normal"] * p, n, np.random.default_rng(seed), "some" if weights else "none", gain)
+
+    return make

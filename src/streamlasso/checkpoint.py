@@ -308,7 +308,7 @@ def _check_numbers(state: dict[str, np.ndarray]) -> None:
         part, _, key = name.partition(".")
         if part in DATA and not np.all(np.isfinite(array)):
             raise ValueError(f"array {name} is not finite")
-        if key == "R" and not state[f"{part}.factor"][0] and not np.all(np.diag(array) > 0):
+        if key == "factor" and not state[f"{part}.age"][0] and not np.all(np.diag(array) > 0):
             raise ValueError(f"array {name} is no factor")
         if key == "solution" and not np.all(np.abs(array[:, 1]) == 1):
             raise ValueError(f"array {name} has signs that are none")

@@ -204,8 +204,8 @@ class RAPRegressor(RegressorMixin, _RAP):
     >>> X = rng.normal(size=(500, 5))
     >>> y = 2 * X[:, 1] + rng.normal(size=500)
     >>> model = RAPRegressor(memory=0.99).partial_fit(X, y)
-    >>> model.coef_.round(1)
-    array([-0. ,  1.9, -0. ,  0. ,  0. ])
+    >>> model.coef_.round(1) + 0.0
+    array([0., 2., 0., 0., 0.])
     >>> model.n_seen_
     500
     """

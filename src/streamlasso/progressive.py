@@ -291,7 +291,8 @@ class Trace:
     and status have a column a class, and coef is (row, class, feature).
 
     >>> from streamlasso import RAPRegressor, progressive
-    >>> trace = progressive(RAPRegressor(memory=1.0), [[0.0], [1.0], [3.0]], [2.0, 4.0, 9.0], coef=True)
+    >>> model = RAPRegressor(memory=1.0, lambda_init=0.1)
+    >>> trace = progressive(model, [[0.0], [1.0], [3.0]], [2.0, 4.0, 9.0], coef=True)
     >>> trace.prediction.round(3)
     array([0. , 2. , 7.5])
     >>> trace["loss"].round(3), trace["baseline"]

@@ -4,11 +4,11 @@ from streamlasso.core.moments cimport Moments
 cdef class ActiveSet:
     cdef readonly Py_ssize_t p
     cdef Factor factor
-    cdef Py_ssize_t[::1] members, where, candidates
-    cdef double[::1] b, sign, g, tau, ridge, tol, target
+    cdef Py_ssize_t[::1] members, where, candidates, kept_members
+    cdef double[::1] b, sign, g, tau, ridge, tol, target, kept_b, kept_sign
     cdef signed char[::1] resting
     cdef bint has_ridge, has_free, broken
-    cdef Py_ssize_t age, n_resting, n_candidates
+    cdef Py_ssize_t kept, age, n_resting, n_candidates
 
     cdef int solve(self, Moments m) noexcept nogil
     cdef void gradient(self, Moments m) noexcept nogil
@@ -17,6 +17,8 @@ cdef class ActiveSet:
     cdef bint enter(self, Moments m, Py_ssize_t j, double direction) noexcept nogil
     cdef void leave(self, Py_ssize_t q) noexcept nogil
     cdef void reset(self) noexcept nogil
+    cdef void remember(self) noexcept nogil
+    cdef void recall(self) noexcept nogil
     cdef void absorb(self, double* z) noexcept nogil
     cdef void expel(self, double* z) noexcept nogil
     cdef void _join(self, Py_ssize_t j, double sign, double b) noexcept nogil

@@ -34,6 +34,9 @@ TURNS = cython.declare(cython.int, 10)
 #: A feature whose pivot falls below this share of its variance is a combination of the members.
 DEPENDENT = cython.declare(cython.double, 1e-12)
 
+SIZE = cython.declare(cython.size_t, cython.sizeof(cython.double))
+SIZE_INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
+
 SOLVED = cython.declare(cython.int, 0)
 DEGENERATE = cython.declare(cython.int, 1)
 
@@ -56,8 +59,11 @@ class ActiveSet:
         self.tau = np.zeros(p)
         self.tol = np.zeros(p)
         self.ridge = np.zeros(p)
+        self.kept_members = np.zeros(p, dtype=np.intp)
+        self.kept_b = np.zeros(p)
+        self.kept_sign = np.zeros(p)
         self.has_ridge = self.has_free = self.broken = False
-        self.age = self.n_resting = self.n_candidates = 0
+        self.kept = self.age = self.n_resting = self.n_candidates = 0
 
     def solve(self, m):
         """Solve for the current m, tau, ridge; DEGENERATE where it took the fallback."""
@@ -96,6 +102,22 @@ class ActiveSet:
             self.factor.k -= 1
             self.where[self.members[self.factor.k]] = -1
         self.broken = False
+
+    def remember(self):
+        """Keep a copy of the solution."""
+        self.kept = self.factor.k
+        memcpy(cython.address(self.kept_members[0]), cython.address(self.members[0]), self.kept * SIZE_INDEX)
+        memcpy(cython.address(self.kept_b[0]), cython.address(self.b[0]), self.kept * SIZE)
+        memcpy(cython.address(self.kept_sign[0]), cython.address(self.sign[0]), self.kept * SIZE)
+
+    def recall(self):
+        """The solution as it was remembered; the factor is not kept."""
+        i: cython.Py_ssize_t
+        self.reset()
+        for i in range(self.kept):
+            self.factor.k += 1
+            self._join(self.kept_members[i], self.kept_sign[i], self.kept_b[i])
+        self.broken = True
 
     # --- the rows of the stream ---------------------------------------------------------------------------------
 
@@ -277,7 +299,7 @@ class ActiveSet:
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         g: cython.p_double = cython.address(self.g[0])
-        memcpy(g, cython.address(m.c[0]), self.p * cython.sizeof(cython.double))
+        memcpy(g, cython.address(m.c[0]), self.p * SIZE)
         m.times(cython.address(self.members[0]), self.factor.k, cython.address(self.b[0]), g)
         if self.has_ridge:
             for i in range(self.factor.k):
@@ -425,8 +447,8 @@ class ActiveSet:
         return {
             "members": np.array(self.members[:k], dtype=np.int64),
             "solution": np.column_stack([self.b[:k], self.sign[:k]]),
-            "R": np.triu(np.array(self.factor.R)[:k, :k]),
-            "factor": np.array([self.broken, self.age], dtype=np.int64),
+            "factor": self.factor.state(),
+            "age": np.array([self.broken, self.age], dtype=np.int64),
         }
 
     def restore(self, state):
@@ -439,7 +461,5 @@ class ActiveSet:
         np.asarray(self.where)[members] = np.arange(k)
         np.asarray(self.b)[:k] = state["solution"][:, 0]
         np.asarray(self.sign)[:k] = state["solution"][:, 1]
-        np.asarray(self.factor.R)[:k, :k] = state["R"]
-        np.asarray(self.factor.inverse)[:k] = 1.0 / np.diag(state["R"])
-        self.factor.k = k
-        self.broken, self.age = state["factor"]
+        self.factor.restore(state["factor"])
+        self.broken, self.age = state["age"]

@@ -29,14 +29,12 @@ cdef inline void axpy(Py_ssize_t n, double a, const double* x, double* y) noexce
         y[i] += a * x[i]
 
 
-cdef inline void rotate(Py_ssize_t n, double c, double s, double* a, double* b) noexcept nogil:
-    """(a, b) <- (c a + s b, c b - s a)"""
+cdef inline void eliminate(Py_ssize_t n, double p, double beta, double* row, double* x) noexcept nogil:
+    """x -= p row, then row += beta x"""
     cdef Py_ssize_t i
-    cdef double t
     for i in range(n):
-        t = a[i]
-        a[i] = c * t + s * b[i]
-        b[i] = c * b[i] - s * t
+        x[i] -= p * row[i]
+        row[i] += beta * x[i]
 
 
 cdef inline void axpy4(Py_ssize_t n, const double* a, const double* x0, const double* x1, const double* x2,

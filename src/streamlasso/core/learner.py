@@ -24,8 +24,10 @@ RECORD = ("eta", "loss", "slope", "lam", "lam_max", "n_active", "effective_size"
 STATUS = ("ok", "singular", "unfinished", "waiting")
 WAITING = cython.declare(cython.int, 3)
 
-#: Values beyond this are refused: their squares, times the unit of weight, would not fit a double.
-LARGEST = 1e100
+#: Values and weights beyond this are refused: squares, times a weight, times the unit of weight, would not fit a double.
+LARGEST = 1e60
+#: A row that weighs less than this after one step weighs nothing in doubles.
+LEAST_DECAY = cython.declare(cython.double, 1e-100)
 
 #: lam stays at lam_max, where the model is empty, for this many rows, then starts at this share of it: after two rows
 #: all standardised features are perfectly correlated with the response, and a model of one of them predicts anything.
@@ -82,7 +84,8 @@ class Learner:
     ):
         if penalty_factor is None:
             penalty_factor = np.ones(n_features)
-        kind = LeastSquares if type(family) is Gaussian else Likelihood
+        gaussian = type(family) is Gaussian
+        kind = LeastSquares if gaussian else Likelihood
         self.settings = dict(
             family=family,
             memory=memory,
@@ -105,7 +108,7 @@ class Learner:
         self.compiled = family.compiled and tuner.compiled
         self.clamped = tuner.clamped
         self.updated = curvature == "updated"
-        self.decay = memory.decay
+        self.decay = max(memory.decay, LEAST_DECAY)
         self.unit = 1.0
         self.batch_size = batch_size
         self.n_seen = 0
@@ -123,7 +126,7 @@ class Learner:
             standardize,
             gradient == "diagonal",
             memory.length,
-            whole_rows(history, batch_size, memory.length),
+            0 if gaussian else whole_rows(history, batch_size, memory.length),
         )
 
     # --- learning -----------------------------------------------------------------------------------------------
@@ -164,7 +167,7 @@ class Learner:
         recorded: cython.bint = record is not None
         traced: cython.bint = coef is not None
         w: cython.const[cython.double][::1] = weight if weighted else _NOTHING
-        out: cython.double[:, ::1] = record if recorded else np.empty((self.batch_size, len(RECORD)))
+        out: cython.double[:, ::1] = record if recorded else np.empty((min(self.batch_size, n), len(RECORD)))
         path: cython.double[:, ::1] = coef if traced else _NO_ROWS
         with cython.nogil:
             while i < n:
@@ -235,8 +238,9 @@ class Learner:
             self.unit *= SHRINK
 
     def _move(self, slope):
-        """The tuner moves lam; the memory has the rows by now, so lam_max is measured, and lam clamped to it."""
+        """The tuner moves lam, which is clamped to the new lam_max; where that is 0 there is nothing to fit, and lam waits."""
         lam_max: cython.double
+        before: cython.double = self.lam
         if self.objective.n_slope > 0 and isfinite(slope):
             self.lam = self.tuner.move(self.lam, slope, self.objective.norm, self.objective.lam_max, self.tuner_state)
         self.objective.measure(self.objective.scaler.weight / self.unit)
@@ -244,8 +248,8 @@ class Learner:
         if not self.started:
             self.started = self.n_seen >= FIRST_ROWS and lam_max > 0.0
             self.lam = FIRST_SHARE * lam_max if self.started else lam_max
-        elif self.clamped and lam_max > 0.0:
-            self.lam = min(max(self.lam, 0.0), lam_max)
+        elif self.clamped:
+            self.lam = min(max(self.lam, 0.0), lam_max) if lam_max > 0.0 else before
         return 0
 
     def _solve(self):

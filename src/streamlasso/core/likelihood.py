@@ -35,7 +35,9 @@ TOLERANCE = cython.declare(cython.double, 1e-10)
 #: that.
 NULL_TOLERANCE = cython.declare(cython.double, 1e-12)
 ROUNDING = cython.declare(cython.double, 1e-14)
-LEAST_CURVATURE = cython.declare(cython.double, 1e-12)
+#: Slopes this small say that an unpenalised feature separates the responses; the way to infinity ends here.
+SATURATED = cython.declare(cython.double, 1e-30)
+LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
 LEAST_L1_RATIO = cython.declare(cython.double, 1e-3)
 
 SOLVED = cython.declare(cython.int, 0)
@@ -110,8 +112,10 @@ class Newton:
     def tolerate(self, share, most):
         """The largest violations that count as none."""
         j: cython.Py_ssize_t
+        unit: cython.double
         for j in range(self.p):
-            self.tol[j] = min(share * self.objective.size[j], most)
+            unit = self.objective.size[j] if self.objective.standardize else 1.0
+            self.tol[j] = min(share * self.objective.size[j], most * unit)
         self.tol[self.p] = share
 
     def look(self):
@@ -421,7 +425,7 @@ class Likelihood(Objective):
             self.main.n_working += 1
         self.main.expand(self.local)
         self.active.broken = True
-        self._direction(self.local, lam)
+        self._direction(self.local)
         return 0
 
     def slope_of(self, x):
@@ -429,7 +433,7 @@ class Likelihood(Objective):
         j: cython.Py_ssize_t
         s: cython.double = 0.0
         for i in range(self.n_slope):
-            j = self.active.members[i]
+            j = self.slope_members[i]
             s += (x[j] - self.local.mean[j]) * self.slope_b[i]
         return s
 
@@ -450,7 +454,7 @@ class Likelihood(Objective):
         self.null.look()
         while self.null.activity < 0.5 * activity:
             activity = self.null.activity
-            self.null.tolerate(NULL_TOLERANCE * activity, INFINITY)
+            self.null.tolerate(max(NULL_TOLERANCE * activity, SATURATED * self.scaler.weight), INFINITY)
             self.null.solve_or_restart(self.local)
         for j in range(self.p):
             if self.v[j] < INFINITY:
@@ -472,7 +476,8 @@ class Likelihood(Objective):
         if self.active.has_ridge:
             self._ridge(self.active, lam)
         self.main.tolerate(
-            max(TOLERANCE * self.signal, ROUNDING * self.null.activity), TOLERANCE * weight * self.lam_max
+            max(TOLERANCE * self.signal, ROUNDING * self.null.activity, SATURATED * weight),
+            TOLERANCE * weight * self.lam_max,
         )
         status = self.main.solve_or_restart(self.local)
         self.intercept = self.main.intercept

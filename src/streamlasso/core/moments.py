@@ -147,18 +147,30 @@ class Moments:
         self.n_pending = 0
 
     def add(self, x, target, weight):
-        """Take a row in; returns z with S + z z', for the factor."""
+        """Take a row in; returns z with S + z z', for the factor.
+
+        The mean moves away from whichever weighs more: a saturated row has almost no weight and a target far out.
+        """
         step: cython.double = weight / (self.weight + weight)
         k: cython.double = self.weight * step if self.centred else weight
+        mean: cython.double = self.target_mean + step * (target - self.target_mean)
+        z: cython.p_double
+        if weight > self.weight:
+            mean = target + self.weight / (self.weight + weight) * (self.target_mean - target)
+        z = self._take(x, target, k, step, 1.0)
         self.weight += weight
-        return self._take(x, target, k, step, 1.0)
+        self.target_mean = mean
+        return z
 
     def remove(self, x, target, weight):
         """Take a row out again; returns z with S - z z'."""
         step: cython.double = weight / (self.weight - weight)
         k: cython.double = self.weight * step if self.centred else weight
+        mean: cython.double = self.target_mean - step * (target - self.target_mean)
+        z: cython.p_double = self._take(x, target, k, -step, -1.0)
         self.weight -= weight
-        return self._take(x, target, k, -step, -1.0)
+        self.target_mean = mean
+        return z
 
     def _take(self, x, target, k, step, sign):
         j: cython.Py_ssize_t
@@ -179,7 +191,6 @@ class Moments:
                 d = x[j] - mean[j]
                 mean[j] += step * d
                 z[j] = root * d
-            self.target_mean += step * dt
         else:
             for j in range(self.p):
                 z[j] = root * x[j]

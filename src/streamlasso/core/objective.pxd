@@ -13,6 +13,7 @@ cdef class Objective:
     cdef bint fit_intercept, standardize, diagonal, has_free
     cdef double l1_ratio, intercept, norm, lam_max
     cdef double[::1] penalty_factor, v, size, slope_b
+    cdef Py_ssize_t[::1] slope_members
     cdef Py_ssize_t window, history, n_whole, n_removed, n_slope
 
     cdef double predict(self, const double* x) noexcept nogil
@@ -31,7 +32,8 @@ cdef class Objective:
     cdef double _first_to_enter(self, double* g, Py_ssize_t* first) noexcept nogil
     cdef bint _penalised(self) noexcept nogil
     cdef bint _enter_first(self, Moments m) noexcept nogil
-    cdef void _direction(self, Moments m, double lam) noexcept nogil
+    cdef void _direction(self, Moments m) noexcept nogil
+    cdef void _solve_direction(self, Moments m) noexcept nogil
 
 
 cdef class LeastSquares(Objective):

@@ -65,7 +65,8 @@ class Objective:
         self.ring = Ring(window + 1 if window > 0 else history, p)
         self.v = np.zeros(p)
         self.size = np.zeros(p)
-        self.slope_b = np.zeros(p + 1)
+        self.slope_b = np.zeros(p)
+        self.slope_members = np.zeros(p, dtype=np.intp)
         self.intercept = self.norm = self.lam_max = 0.0
         self.n_whole = self.n_removed = self.n_slope = 0
 
@@ -131,7 +132,7 @@ class Objective:
         self.scaler.scale(factor)
         self.moments.scale(factor)
         self.ring.scale(factor)
-        self.active.factor.scale(sqrt(factor))
+        self.active.factor.scale(factor)
 
     # --- the units ----------------------------------------------------------------------------------------------
 
@@ -178,26 +179,37 @@ class Objective:
         if self.active.has_ridge:
             self._ridge(self.active, lam)
             self.active.broken = True
-        self._direction(self.moments, lam)
+        self._direction(self.moments)
         return 0
 
-    def _direction(self, m, lam):
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        u: cython.p_double = cython.address(self.active.target[0])
-        d: cython.p_double = cython.address(self.slope_b[0])
+    def _direction(self, m):
+        """db/dlam on the members, into slope_b. The solution itself is left alone, also where members turn out to be
+        combinations of others: the derivative is then along those that remain."""
+        whole: cython.bint = True
         entered: cython.bint = False
         self.norm = 0.0
         self.n_slope = 0
         if self.active.broken and not self.diagonal:
-            self.active.refactor(m)
+            self.active.remember()
+            whole = self.active.refactor(m)
         if not self._penalised():
             entered = self._enter_first(m)
-            if not entered:
-                return
+        if entered or self._penalised():
+            self._solve_direction(m)
+        if entered:
+            self.active.factor.pop()
+        if not whole:
+            self.active.recall()
+
+    def _solve_direction(self, m):
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        u: cython.p_double = cython.address(self.active.target[0])
+        d: cython.p_double = cython.address(self.slope_b[0])
         self.n_slope = self.active.factor.k
         for i in range(self.n_slope):
             j = self.active.members[i]
+            self.slope_members[i] = j
             u[i] = self.v[j] * (
                 self.l1_ratio * self.active.sign[i] + (1.0 - self.l1_ratio) * self.v[j] * self.active.b[i]
             )
@@ -211,8 +223,6 @@ class Objective:
             self.norm += u[i] * d[i]
             d[i] *= -self.scaler.weight
         self.norm = sqrt(self.norm * self.scaler.weight)
-        if entered:
-            self.active.factor.pop()
 
     def _penalised(self):
         """Is any penalised feature active?"""
@@ -239,7 +249,7 @@ class Objective:
         j: cython.Py_ssize_t
         s: cython.double = 0.0
         for i in range(self.n_slope):
-            j = self.active.members[i]
+            j = self.slope_members[i]
             s += (x[j] - self.moments.mean[j]) * self.slope_b[i]
         return s
 
@@ -320,7 +330,7 @@ class LeastSquares(Objective):
     def _tolerate(self, active):
         """The largest violations that count as none."""
         j: cython.Py_ssize_t
-        share: cython.double = TOLERANCE * sqrt(max(self.moments.target_scatter, 0.0) * self.scaler.weight)
+        share: cython.double = TOLERANCE * sqrt(max(self.moments.target_scatter, 0.0)) * sqrt(self.scaler.weight)
         for j in range(self.p):
             active.tol[j] = share * self.size[j]
 

@@ -1,7 +1,15 @@
 # cython: language_level=3
 """What families and tuners share: settings that can be read, compared, copied and written down, and never change."""
 
+from math import isfinite
+from numbers import Real
+
 import cython
+
+
+def is_number(value):
+    """A finite number, and not True or False."""
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
 
 
 def _rebuild(cls, settings):

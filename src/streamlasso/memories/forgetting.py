@@ -1,6 +1,7 @@
 """Exponential forgetting."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,7 @@ class Forgetting:
     r: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.r <= 1:
+        if isinstance(self.r, bool) or not isinstance(self.r, Real) or not 0 < self.r <= 1:
             raise ValueError(f"memory={self.r!r}: a forgetting factor lies in (0, 1]; 1 never forgets.")
 
     @property

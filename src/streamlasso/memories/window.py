@@ -1,6 +1,7 @@
 """A sliding window."""
 
 from dataclasses import dataclass
+from numbers import Integral
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Window:
     n: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or int(self.n) != self.n or self.n < 1:
+        if isinstance(self.n, bool) or not isinstance(self.n, Integral) or self.n < 1:
             raise ValueError(f"Window(n={self.n!r}): a window holds a whole number of rows, 1 or more.")
 
     @property

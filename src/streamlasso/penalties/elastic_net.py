@@ -1,6 +1,7 @@
 """The elastic net penalty."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 
 @dataclass(frozen=True)
@@ -15,5 +16,5 @@ class ElasticNet:
     l1_ratio: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.l1_ratio <= 1:
+        if isinstance(self.l1_ratio, bool) or not isinstance(self.l1_ratio, Real) or not 0 < self.l1_ratio <= 1:
             raise ValueError(f"ElasticNet(l1_ratio={self.l1_ratio!r}): a share in (0, 1]; for 0 use Ridge().")

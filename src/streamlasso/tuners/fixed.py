@@ -4,6 +4,8 @@
 import cython
 from cython.cimports.streamlasso.tuners.base import Tuner
 
+from streamlasso.core.part import is_number
+
 
 @cython.cclass
 class Fixed(Tuner):
@@ -19,7 +21,7 @@ class Fixed(Tuner):
     clamped = False
 
     def __init__(self, lam: float):
-        if not 0 <= lam < float("inf"):
+        if not is_number(lam) or lam < 0:
             raise ValueError(f"Fixed(lam={lam!r}): a penalty is a number, 0 or larger")
         self.lam = lam
 

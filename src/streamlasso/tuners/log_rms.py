@@ -2,8 +2,10 @@
 """Gradient descent on log lam, free of all scales: the default."""
 
 import cython
-from cython.cimports.libc.math import exp, sqrt
+from cython.cimports.libc.math import exp, hypot, sqrt
 from cython.cimports.streamlasso.tuners.base import Tuner
+
+from streamlasso.core.part import is_number
 
 FADE = cython.declare(cython.double, 0.99)
 LEAST = cython.declare(cython.double, 1e-4)
@@ -25,7 +27,7 @@ class LogRMS(Tuner):
     n_state = 2
 
     def __init__(self, step_size: float = 0.05):
-        if not 0 < step_size < float("inf"):
+        if not is_number(step_size) or step_size <= 0:
             raise ValueError(f"LogRMS(step_size={step_size!r}): a step size is a positive number")
         self.step_size = step_size
 
@@ -34,8 +36,8 @@ class LogRMS(Tuner):
 
     def move(self, lam, slope, norm, lam_max, state):
         d: cython.double = lam * slope
-        state[0] = FADE * state[0] + (1.0 - FADE) * d * d
+        state[0] = hypot(sqrt(FADE) * state[0], sqrt(1.0 - FADE) * d)
         state[1] = FADE * state[1] + (1.0 - FADE)
         if state[0] > 0.0:
-            lam *= exp(-self.step_size * d / sqrt(state[0] / state[1]))
+            lam *= exp(-self.step_size * sqrt(state[1]) * (d / state[0]))
         return max(lam, LEAST * lam_max)

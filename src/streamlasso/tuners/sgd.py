@@ -4,6 +4,8 @@
 import cython
 from cython.cimports.streamlasso.tuners.base import Tuner
 
+from streamlasso.core.part import is_number
+
 
 @cython.cclass
 class SGD(Tuner):
@@ -18,7 +20,7 @@ class SGD(Tuner):
     compiled = True
 
     def __init__(self, step_size: float):
-        if not 0 < step_size < float("inf"):
+        if not is_number(step_size) or step_size <= 0:
             raise ValueError(f"SGD(step_size={step_size!r}): a step size is a positive number")
         self.step_size = step_size
 

@@ -1,13 +1,14 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The Cholesky factor of the active block, kept up to date instead of computed again.
 
-`U'DU = H_A` with U unit upper triangular, stored by rows, so that every loop below runs along memory, and D diagonal: without
-square roots the chain of operations that wait for one another is half as long. With `k` members each change costs O(k^2):
+`U'DU = H_A` with U unit upper triangular, stored by rows, so that every loop below runs along memory, and D diagonal:
+without square roots the chain of operations that wait for one another is half as long. With `k` members each change
+costs O(k^2):
 
 - a new row of data, `H_A + a x x'`: row by row, `d' = d + a p^2`, and what is left of x goes on to the next row with
   weight `a d/d'` (Gill, Golub, Murray and Saunders, method C1);
 - a feature that enters: one triangular solve gives its column, `delta = H_jj - y'D^{-1}y` its pivot;
-- a feature that leaves: deleting column q leaves `U33'D33 U33 + d_q u u'` in the lower right, again an update by one row;
+- a feature that leaves: deleting column q leaves `U33'D33 U33 + d_q u u'` in the lower right, an update by one row;
 - a row of data that is taken out again: an update with a = -1, which can fail where the others cannot.
 """
 

@@ -24,7 +24,7 @@ RECORD = ("eta", "loss", "slope", "lam", "lam_max", "n_active", "effective_size"
 STATUS = ("ok", "singular", "unfinished", "waiting")
 WAITING = cython.declare(cython.int, 3)
 
-#: Values and weights beyond this are refused: squares, times a weight, times the unit of weight, would not fit a double.
+#: Values and weights beyond this are refused: squares, times a weight, times its unit, would not fit a double.
 LARGEST = 1e60
 #: A row that weighs less than this after one step weighs nothing in doubles.
 LEAST_DECAY = cython.declare(cython.double, 1e-100)
@@ -238,7 +238,7 @@ class Learner:
             self.unit *= SHRINK
 
     def _move(self, slope):
-        """The tuner moves lam, which is clamped to the new lam_max; where that is 0 there is nothing to fit, and lam waits."""
+        """The tuner moves lam, clamped to the new lam_max; where that is 0 there is nothing to fit, and lam waits."""
         lam_max: cython.double
         before: cython.double = self.lam
         if self.objective.n_slope > 0 and isfinite(slope):

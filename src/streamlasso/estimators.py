@@ -117,8 +117,7 @@ class _RAP(BaseEstimator):
 
     def _features(self, X: Any, *, reset: bool = False) -> np.ndarray:
         """X as the engine takes it. A plain array of the right shape goes straight through."""
-        plain = type(X) is np.ndarray and X.dtype == np.float64 and X.ndim == 2 and X.flags.c_contiguous
-        if not plain or reset or X.shape != (X.shape[0] or None, self.n_features_in_) or self._named:
+        if not _is_plain(X, 2) or reset or X.shape != (X.shape[0] or None, self.n_features_in_) or self._named:
             with _named_if_no_number("X"):
                 X = validate_data(self, X, reset=reset, dtype=np.float64, order="C")
         bad = first_unfit(X)
@@ -274,8 +273,7 @@ class RAPRegressor(RegressorMixin, _RAP):
     def _target(self, y: Any, n_rows: int) -> np.ndarray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        with _named_if_no_number("y"):
-            target = np.ascontiguousarray(column_or_1d(y, warn=True, dtype=np.float64))
+        target = y if _is_plain(y, 1) else self._as_target(y)
         if len(target) != n_rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(target)]}")
         bad = first_unfit(target.reshape(-1, 1))
@@ -285,6 +283,10 @@ class RAPRegressor(RegressorMixin, _RAP):
         if complaint:
             raise ValueError(f"y: {complaint}; family={self.family!r}. No row was learnt.")
         return target
+
+    def _as_target(self, y: Any) -> np.ndarray:
+        with _named_if_no_number("y"):
+            return np.ascontiguousarray(column_or_1d(y, warn=True, dtype=np.float64))
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the response, given each row."""
@@ -459,6 +461,13 @@ class RAPClassifier(ClassifierMixin, _RAP):
     @property
     def lambda_max_(self) -> float | np.ndarray:
         return _one_or_all([learner.lam_max for learner in self._fitted()])
+
+
+def _is_plain(values: Any, ndim: int) -> bool:
+    """Is it an array as the engine takes it? To convert what need not be takes longer than to learn a row."""
+    return (
+        type(values) is np.ndarray and values.dtype == np.float64 and values.ndim == ndim and values.flags.c_contiguous
+    )
 
 
 def _refuse_no_weight(sample_weight: Any) -> None:

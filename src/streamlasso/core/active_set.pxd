@@ -1,6 +1,9 @@
+cimport cython
+
 from streamlasso.core.factor cimport Factor
 from streamlasso.core.moments cimport Moments
 
+@cython.final
 cdef class ActiveSet:
     cdef readonly Py_ssize_t p
     cdef Factor factor

@@ -1,3 +1,6 @@
+cimport cython
+
+@cython.final
 cdef class Factor:
     cdef Py_ssize_t k
     cdef double[:, ::1] U

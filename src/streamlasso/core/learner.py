@@ -20,6 +20,7 @@ from cython.cimports.streamlasso.families.gaussian import Gaussian
 
 #: What `learn` notes of each row, in this order.
 RECORD = ("eta", "loss", "slope", "lam", "lam_max", "n_active", "effective_size", "status")
+N_RECORD = cython.declare(cython.Py_ssize_t, len(RECORD))
 #: The words for the last of them.
 STATUS = ("ok", "singular", "unfinished", "waiting")
 WAITING = cython.declare(cython.int, 3)
@@ -37,16 +38,32 @@ FIRST_SHARE = cython.declare(cython.double, 0.1)
 SHRINK = cython.declare(cython.double, 2.0**-200)
 
 
-def first_unfit(X: cython.const[cython.double][:, :]):
+def first_unfit(X: cython.const[cython.double][:, ::1]):
     """The place, counted along the rows, of the first value that is not finite or too large; -1 if there is none."""
     i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
+    n: cython.Py_ssize_t = X.shape[0] * X.shape[1]
     largest: cython.double = LARGEST
-    for i in range(X.shape[0]):
-        for j in range(X.shape[1]):
-            if not fabs(X[i, j]) <= largest:
-                return i * X.shape[1] + j
-    return -1
+    bad: cython.Py_ssize_t = 0
+    x: cython.pointer[cython.const[cython.double]]
+    if n == 0:
+        return -1
+    x = cython.address(X[0, 0])
+    for i in range(n):
+        bad += not fabs(x[i]) <= largest
+    if bad == 0:
+        return -1
+    i = 0
+    while fabs(x[i]) <= largest:
+        i += 1
+    return i
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def weight_of(w: cython.pointer[cython.const[cython.double]], i: cython.Py_ssize_t) -> cython.double:
+    return w[i] if w != cython.NULL else 1.0
 
 
 def whole_rows(history, batch_size, length):
@@ -151,18 +168,20 @@ class Learner:
                 self.restore(before)
             raise
 
-    def take(self, X, y, w, out):
+    def take(self, x, y, w, out):
         """`learn` for one row in arrays that are at hand already; what it costs to wrap new ones is what it saves."""
         if self.compiled:
-            self._step(X, y, w, True, 0, 1, out, 0)
+            self._step(
+                1, cython.address(x[0, 0]), cython.address(y[0]), cython.address(w[0]), cython.address(out[0, 0])
+            )
         else:
-            self.learn(X, y, w)
+            self.learn(x, y, w)
         return 0
 
     def _learn(self, X, y, weight, record, coef):
         n: cython.Py_ssize_t = X.shape[0]
         i: cython.Py_ssize_t = 0
-        stop: cython.Py_ssize_t
+        size: cython.Py_ssize_t
         weighted: cython.bint = weight is not None
         recorded: cython.bint = record is not None
         traced: cython.bint = coef is not None
@@ -171,61 +190,67 @@ class Learner:
         path: cython.double[:, ::1] = coef if traced else _NO_ROWS
         with cython.nogil:
             while i < n:
-                stop = min(i + self.batch_size, n)
-                self._step(X, y, w, weighted, i, stop, out, i if recorded else 0)
+                size = min(self.batch_size, n - i)
+                self._step(
+                    size,
+                    cython.address(X[i, 0]),
+                    cython.address(y[i]),
+                    cython.address(w[i]) if weighted else cython.NULL,
+                    cython.address(out[i if recorded else 0, 0]),
+                )
                 if traced:
-                    self._trace(path, i, stop)
-                i = stop
+                    self._trace(path, i, i + size)
+                i += size
 
-    def _step(self, X, y, w, weighted, start, stop, out, at):
-        """One mini-batch, rows start to stop; a row of weight 0 is predicted and otherwise passed over."""
+    def _step(self, n, X, y, w, out):
+        """One mini-batch of n rows; w may be NULL. A row of weight 0 is predicted and otherwise passed over."""
         i: cython.Py_ssize_t
-        a: cython.double
+        p: cython.Py_ssize_t = self.objective.p
         seen: cython.double = 0.0
         slope: cython.double = 0.0
-        for i in range(start, stop):
-            out[at + i - start, 0] = self.objective.predict(cython.address(X[i, 0]))
-            out[at + i - start, 1] = self.family.loss_at(y[i], out[at + i - start, 0])
-            out[at + i - start, 2] = 0.0
-            seen += w[i] if weighted else 1.0
+        note: cython.p_double
+        for i in range(n):
+            note = out + i * N_RECORD
+            note[0] = self.objective.predict(X + i * p)
+            note[1] = self.family.loss_at(y[i], note[0])
+            note[2] = 0.0
+            seen += weight_of(w, i)
         if seen > 0.0:
             if not self.updated:
-                slope = self._slope(X, y, w, weighted, start, stop, out, at)
-            for i in range(start, stop):
-                a = w[i] if weighted else 1.0
-                if a > 0.0:
+                slope = self._slope(n, X, y, w, out)
+            for i in range(n):
+                if weight_of(w, i) > 0.0:
                     self._grow_unit()
-                    self.objective.absorb(cython.address(X[i, 0]), y[i], a * self.unit)
+                    self.objective.absorb(X + i * p, y[i], weight_of(w, i) * self.unit)
                     self.n_seen += 1
             if self.updated:
-                slope = self._slope(X, y, w, weighted, start, stop, out, at)
+                slope = self._slope(n, X, y, w, out)
             self._move(slope)
             self._solve()
-        for i in range(at, at + stop - start):
-            out[i, 3] = self.lam
-            out[i, 4] = self.objective.lam_max
-            out[i, 5] = self._n_active()
-            out[i, 6] = self.objective.scaler.weight / self.unit
-            out[i, 7] = self.code
+        for i in range(n):
+            note = out + i * N_RECORD
+            note[3] = self.lam
+            note[4] = self.objective.lam_max
+            note[5] = self._n_active()
+            note[6] = self.objective.scaler.weight / self.unit
+            note[7] = self.code
         return 0
 
-    def _slope(self, X, y, w, weighted, start, stop, out, at):
+    def _slope(self, n, X, y, w, out):
         """dC/dlam of each row, noted; returns their weighted sum."""
         i: cython.Py_ssize_t
-        r: cython.Py_ssize_t
-        a: cython.double
+        note: cython.p_double
         total: cython.double = 0.0
         self.objective.n_slope = 0
         self.objective.norm = 0.0
         if not self.started or not self.objective.lam_max > 0.0:
             return 0.0
         self.objective.differentiate(self.lam)
-        for i in range(start, stop):
-            a = w[i] if weighted else 1.0
-            if a > 0.0:
-                r = at + i - start
-                out[r, 2] = self.family.slope_at(y[i], out[r, 0]) * self.objective.slope_of(cython.address(X[i, 0]))
-                total += a * out[r, 2]
+        for i in range(n):
+            if weight_of(w, i) > 0.0:
+                note = out + i * N_RECORD
+                note[2] = self.family.slope_at(y[i], note[0]) * self.objective.slope_of(X + i * self.objective.p)
+                total += weight_of(w, i) * note[2]
         return total
 
     def _grow_unit(self):

@@ -1,8 +1,11 @@
+cimport cython
+
 from streamlasso.core.active_set cimport ActiveSet
 from streamlasso.core.moments cimport Moments, Ring, Scaler
 from streamlasso.core.objective cimport Objective
 
 
+@cython.final
 cdef class Newton:
     cdef Objective objective
     cdef Py_ssize_t p
@@ -32,6 +35,7 @@ cdef class Newton:
     cdef void _move(self, double t, double intercept_step) noexcept nogil
 
 
+@cython.final
 cdef class Likelihood(Objective):
     cdef Newton main, null
     cdef Moments local

@@ -1,3 +1,6 @@
+cimport cython
+
+@cython.final
 cdef class Scaler:
     cdef readonly Py_ssize_t p
     cdef double[::1] mean, scatter, peak
@@ -11,6 +14,7 @@ cdef class Scaler:
     cdef void clear(self) noexcept nogil
 
 
+@cython.final
 cdef class Moments:
     cdef readonly Py_ssize_t p
     cdef readonly bint centred
@@ -30,6 +34,7 @@ cdef class Moments:
     cdef void times(self, Py_ssize_t* members, Py_ssize_t k, double* b, double* out) noexcept nogil
 
 
+@cython.final
 cdef class Ring:
     cdef readonly Py_ssize_t capacity, count, start
     cdef double[:, ::1] x

@@ -22,8 +22,8 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
 from cython.cimports.streamlasso.core.kernels import axpy, axpy4
 
-#: Rows waiting to be added to S: a rank-8 update costs little more than a rank-one update, which is bound by memory.
-PENDING = cython.declare(cython.Py_ssize_t, 8)
+#: Rows waiting to be added to S: a rank-4 update costs little more than a rank-one update, which is bound by memory.
+PENDING = cython.declare(cython.Py_ssize_t, 4)
 #: OpenBLAS starts a second thread above this many multiplications; for updates this small that costs more than it
 #: gains.
 ONE_THREAD = cython.declare(cython.Py_ssize_t, 262144)

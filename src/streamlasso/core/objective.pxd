@@ -1,3 +1,5 @@
+cimport cython
+
 from streamlasso.core.active_set cimport ActiveSet
 from streamlasso.core.moments cimport Moments, Ring, Scaler
 from streamlasso.families.base cimport Family
@@ -36,6 +38,7 @@ cdef class Objective:
     cdef void _solve_direction(self, Moments m) noexcept nogil
 
 
+@cython.final
 cdef class LeastSquares(Objective):
     cdef ActiveSet null
 

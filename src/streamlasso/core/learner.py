@@ -268,7 +268,7 @@ class Learner:
         before: cython.double = self.lam
         if self.objective.n_slope > 0 and isfinite(slope):
             self.lam = self.tuner.move(self.lam, slope, self.objective.norm, self.objective.lam_max, self.tuner_state)
-        self.objective.measure(self.objective.scaler.weight / self.unit)
+        self.objective.measure()
         lam_max = self.objective.lam_max
         if not self.started:
             self.started = self.n_seen >= FIRST_ROWS and lam_max > 0.0

@@ -428,18 +428,9 @@ class Likelihood(Objective):
         self._direction(self.local)
         return 0
 
-    def slope_of(self, x):
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        s: cython.double = 0.0
-        for i in range(self.n_slope):
-            j = self.slope_members[i]
-            s += (x[j] - self.local.mean[j]) * self.slope_b[i]
-        return s
-
     # --- the minimiser ------------------------------------------------------------------------------------------
 
-    def measure(self, omega):
+    def measure(self):
         """lam_max from the model without the penalised features, itself warm from the last one."""
         j: cython.Py_ssize_t
         first: cython.Py_ssize_t

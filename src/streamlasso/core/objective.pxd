@@ -14,7 +14,7 @@ cdef class Objective:
     cdef ActiveSet active
     cdef bint fit_intercept, standardize, diagonal, has_free
     cdef double l1_ratio, intercept, norm, lam_max
-    cdef double[::1] penalty_factor, v, size, slope_b
+    cdef double[::1] penalty_factor, v, size, slope_b, slope_mean
     cdef Py_ssize_t[::1] slope_members
     cdef Py_ssize_t window, history, n_whole, n_removed, n_slope
 
@@ -23,7 +23,7 @@ cdef class Objective:
     cdef void rescale(self, double factor) noexcept nogil
     cdef int differentiate(self, double lam) except -1 nogil
     cdef double slope_of(self, const double* x) noexcept nogil
-    cdef int measure(self, double omega) except -1 nogil
+    cdef int measure(self) except -1 nogil
     cdef int solve(self, double lam, double omega) except -1 nogil
 
     cdef int _admit(self, const double* x, double y, double weight) except -1 nogil

@@ -66,6 +66,7 @@ class Objective:
         self.v = np.zeros(p)
         self.size = np.zeros(p)
         self.slope_b = np.zeros(p)
+        self.slope_mean = np.zeros(p)
         self.slope_members = np.zeros(p, dtype=np.intp)
         self.intercept = self.norm = self.lam_max = 0.0
         self.n_whole = self.n_removed = self.n_slope = 0
@@ -210,6 +211,7 @@ class Objective:
         for i in range(self.n_slope):
             j = self.active.members[i]
             self.slope_members[i] = j
+            self.slope_mean[i] = m.mean[j]
             u[i] = self.v[j] * (
                 self.l1_ratio * self.active.sign[i] + (1.0 - self.l1_ratio) * self.v[j] * self.active.b[i]
             )
@@ -246,16 +248,14 @@ class Objective:
     def slope_of(self, x):
         """deta/dlam at x."""
         i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         s: cython.double = 0.0
         for i in range(self.n_slope):
-            j = self.slope_members[i]
-            s += (x[j] - self.moments.mean[j]) * self.slope_b[i]
+            s += (x[self.slope_members[i]] - self.slope_mean[i]) * self.slope_b[i]
         return s
 
     # --- the minimiser ------------------------------------------------------------------------------------------
 
-    def measure(self, omega):
+    def measure(self):
         """The units of the penalty, and lam_max."""
         return 0
 
@@ -311,7 +311,7 @@ class LeastSquares(Objective):
             self.ring.target[slot] = y
         return 0
 
-    def measure(self, omega):
+    def measure(self):
         j: cython.Py_ssize_t
         first: cython.Py_ssize_t
         g: cython.p_double = cython.address(self.moments.c[0])

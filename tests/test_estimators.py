@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 
 import numpy as np
 import pandas as pd
@@ -463,9 +464,9 @@ BAD_RESPONSES = [
     ("gaussian", ANSWERS[:0], ["inconsistent numbers of samples", "[60, 0]"]),
     ("gaussian", None, ["requires y to be passed"]),
     ("gaussian", np.column_stack([ANSWERS, ANSWERS]), ["y should be a 1d array"]),
-    ("poisson", with_value(ANSWERS, -1.0), ["y", "a count, 0 or larger", "'poisson'"]),
-    ("gamma", with_value(ANSWERS, 0.0), ["y", "larger than 0", "'gamma'"]),
-    ("binomial", ANSWERS, ["y", "between 0 and 1", "'binomial'"]),
+    ("poisson", with_value(ANSWERS, -1.0), ["y", "a count, 0 or larger", "Poisson()"]),
+    ("gamma", with_value(ANSWERS, 0.0), ["y", "larger than 0", "Gamma()"]),
+    ("binomial", ANSWERS, ["y", "between 0 and 1", "Binomial()"]),
 ]
 
 
@@ -628,3 +629,39 @@ def test_a_singular_block_is_no_error():
 
 def test_gaussian_is_the_default():
     assert bits(RAPRegressor().fit(GOOD, ANSWERS))[0] == bits(RAPRegressor(family=Gaussian()).fit(GOOD, ANSWERS))[0]
+
+
+def test_a_second_thread_gets_an_error_and_the_model_stays_whole():
+    class Slow(Tuner):
+        def update(self, lam, slope, norm, lam_max, state):
+            entered.set()
+            leave.wait(10)
+            return lam
+
+    entered, leave = threading.Event(), threading.Event()
+    X = np.random.default_rng(0).normal(size=(12, 2))
+    model = RAPRegressor(tuner=Slow()).partial_fit(X[:9], X[:9, 0])
+    first = threading.Thread(target=model.partial_fit, args=(X[9:], X[9:, 0]))
+    first.start()
+    entered.wait(10)
+    with pytest.raises(RuntimeError, match="another thread"):
+        model.partial_fit(X, X[:, 0])
+    with pytest.raises(RuntimeError, match="another thread"):
+        model.predict(X)
+    leave.set()
+    first.join()
+    assert model.n_seen_ == 12
+
+
+def test_settings_changed_mid_stream_wait_for_the_next_fit():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = RAPRegressor(family="poisson").fit(X, np.arange(30.0))
+    model.set_params(family="gaussian")
+    with pytest.raises(ValueError, match="a count, 0 or larger"):
+        model.partial_fit(X, -np.ones(30))
+    assert model.fit(X, -np.ones(30)).predict(X) == pytest.approx(-np.ones(30))
+
+
+def test_lambda_init_beside_a_fixed_penalty_is_refused():
+    with pytest.raises(ValueError, match=r"lambda_init=5.0: Fixed\(lam=0.1\) brings its own"):
+        RAPRegressor(tuner=Fixed(0.1), lambda_init=5.0).fit(np.eye(3), np.arange(3.0))

@@ -472,3 +472,43 @@ def test_progress_waits_on_a_terminal(capsys, monkeypatch, patience, shown):
     X, y = stream_for(RAPRegressor())
     progressive(RAPRegressor(), X, y)
     assert ("60/60" in capsys.readouterr().err) is shown
+
+
+class Refuses(Family):
+    """A family that learns, but cannot say what it predicts."""
+
+    def loss(self, y, eta):
+        return (y - eta) ** 2 / 2
+
+    def slope(self, y, eta):
+        return eta - y
+
+    def curvature(self, y, eta):
+        return 1.0
+
+    def mean(self, eta):
+        raise ZeroDivisionError
+
+
+def test_a_family_that_raises_after_the_last_row_leaves_a_fresh_model_fresh():
+    model = RAPRegressor(family=Refuses())
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(ZeroDivisionError):
+        progressive(model, X, X[:, 0])
+    assert vars(model).keys() == vars(RAPRegressor()).keys()
+
+
+def test_a_refused_response_leaves_a_fresh_model_fresh():
+    model = RAPRegressor()
+    with pytest.raises(ValueError, match="NaN"):
+        progressive(model, np.zeros((3, 2)), [1.0, np.nan, 2.0])
+    assert vars(model).keys() == vars(RAPRegressor()).keys()
+
+
+def test_read_only_arrays_are_as_good_as_any():
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    y = X[:, 0] * 2
+    expected = progressive(RAPRegressor(), X, y)
+    X, y = X.copy(), y.copy()
+    X.flags.writeable = y.flags.writeable = False
+    np.testing.assert_array_equal(progressive(RAPRegressor(), X, y).prediction, expected.prediction)

@@ -475,7 +475,7 @@ SETTINGS = [
     ("penalty_factor", [1.0], r"penalty_factor=\[1.0\]: a dict from names to numbers"),
     ("penalty_factor", {"a": -1}, r"penalty_factor\['a'\]=-1: a number, 0 \(never penalised\) or larger"),
     ("penalty_factor", {"a": "1"}, r"penalty_factor\['a'\]='1'"),
-    ("history", 0, "history=0: a whole number, 1 or larger"),
+    ("history", 0, "history=0: a whole number of rows, from 1 to"),
 ]
 
 

@@ -94,11 +94,11 @@ REFUSED = [
     ("fit_intercept", 1, ["fit_intercept=1", "True or False"]),
     ("fit_intercept", None, ["fit_intercept=None", "True or False"]),
     ("standardize", "yes", ["standardize='yes'", "True or False"]),
-    ("history", 0, ["history=0", "a whole number, 1 or larger"]),
-    ("history", 2.5, ["history=2.5", "a whole number, 1 or larger"]),
-    ("history", True, ["history=True", "a whole number, 1 or larger"]),
-    ("batch_size", -3, ["batch_size=-3", "a whole number, 1 or larger"]),
-    ("batch_size", "8", ["batch_size='8'", "a whole number, 1 or larger"]),
+    ("history", 0, ["history=0", "a whole number of rows, from 1 to"]),
+    ("history", 2.5, ["history=2.5", "a whole number of rows, from 1 to"]),
+    ("history", True, ["history=True", "a whole number of rows, from 1 to"]),
+    ("batch_size", -3, ["batch_size=-3", "a whole number of rows, from 1 to"]),
+    ("batch_size", "8", ["batch_size='8'", "a whole number of rows, from 1 to"]),
 ]
 
 
@@ -114,7 +114,7 @@ def test_a_bad_setting_is_named_with_its_value_and_what_is_accepted(name, value,
 PARTS = [
     (lambda: Forgetting(0.0), ["memory=0.0", "(0, 1]"]),
     (lambda: Forgetting(1.0001), ["memory=1.0001", "1 never forgets"]),
-    (lambda: Window(0), ["Window(n=0)", "1 or more"]),
+    (lambda: Window(0), ["Window(n=0)", "from 1 to"]),
     (lambda: Window(2.5), ["Window(n=2.5)", "whole number"]),
     (lambda: Window(True), ["Window(n=True)", "whole number"]),
     (lambda: ElasticNet(0), ["ElasticNet(l1_ratio=0)", "(0, 1]", "Ridge()"]),

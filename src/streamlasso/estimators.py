@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from streamlasso import checkpoint
 from streamlasso.core.learner import LARGEST, Learner, first_unfit
-from streamlasso.families import Binomial
+from streamlasso.families import Binomial, Family
 from streamlasso.settings import as_family, build_learner
 
 SHARED = """
@@ -31,7 +31,8 @@ SHARED = """
     curvature : {"updated", "previous"}, default="updated"
         Whether that Hessian has the new row in it; "previous" is Algorithm 1 as printed.
     lambda_init : float, default=None
-        Where lam starts; None is a tenth of lam_max at the tenth row, before which the model is empty.
+        Where lam starts; None is a tenth of lam_max at the tenth row (or the first after it where that is not 0), and
+        lam_max itself until then.
     penalty_factor : array of shape (n_features,), default=None
         Multiplies lam for each feature; 0 is never penalised.
     fit_intercept, standardize : bool, default=True
@@ -74,7 +75,7 @@ class _RAP(BaseEstimator):
 
     def save(self, path: Any) -> None:
         """Write the model to `path` (safetensors); the file appears whole or not at all."""
-        check_is_fitted(self)
+        self._fitted()
         checkpoint.save(self, path)
 
     @classmethod
@@ -119,7 +120,7 @@ class _RAP(BaseEstimator):
         """X as the engine takes it. A plain array of the right shape goes straight through."""
         if not _is_plain(X, 2) or reset or X.shape != (X.shape[0] or None, self.n_features_in_) or self._named:
             with _named_if_no_number("X"):
-                X = validate_data(self, X, reset=reset, dtype=np.float64, order="C")
+                X = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
         bad = first_unfit(X)
         if bad >= 0:
             self._refuse_value("X", X, *divmod(bad, X.shape[1]))
@@ -153,7 +154,7 @@ class _RAP(BaseEstimator):
 
     def _learn(self, rows: Rows) -> None:
         """All learners take the rows, or none does."""
-        states = [learner.state() for learner in rows.learners] if len(rows.learners) > 1 and not self._compiled else []
+        states = [learner.state() for learner in rows.learners] if len(rows.learners) > 1 else []
         try:
             for learner, y in zip(rows.learners, rows.targets, strict=True):
                 learner.learn(rows.X, y, rows.weights)
@@ -181,10 +182,6 @@ class _RAP(BaseEstimator):
             self.classes_ = rows.classes
         self.learners_ = rows.learners
         return self
-
-    @property
-    def _compiled(self) -> bool:
-        return self.tuner is None or self.tuner.compiled
 
 
 class RAPRegressor(RegressorMixin, _RAP):
@@ -239,7 +236,8 @@ class RAPRegressor(RegressorMixin, _RAP):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = as_family(self.family).check_target(np.array([-1.0])) is not None
+        with suppress(ValueError):
+            tags.target_tags.positive_only = as_family(self.family).check_target(np.array([-1.0])) is not None
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -267,10 +265,10 @@ class RAPRegressor(RegressorMixin, _RAP):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The rows as the engine takes them."""
         X = self._features(X, reset=reset)
-        target = self._target(y, len(X))
+        target = self._target(y, len(X), reset=reset)
         return X, target, self._weights(sample_weight, X)
 
-    def _target(self, y: Any, n_rows: int) -> np.ndarray:
+    def _target(self, y: Any, n_rows: int, *, reset: bool) -> np.ndarray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         target = y if _is_plain(y, 1) else self._as_target(y)
@@ -279,9 +277,10 @@ class RAPRegressor(RegressorMixin, _RAP):
         bad = first_unfit(target.reshape(-1, 1))
         if bad >= 0:
             self._refuse_value("y", target, bad)
-        complaint = as_family(self.family).check_target(target)
+        family = as_family(self.family) if reset else self._first.settings["family"]
+        complaint = family.check_target(target)
         if complaint:
-            raise ValueError(f"y: {complaint}; family={self.family!r}. No row was learnt.")
+            raise ValueError(f"y: {complaint}; family={family!r}. No row was learnt.")
         return target
 
     def _as_target(self, y: Any) -> np.ndarray:
@@ -294,10 +293,7 @@ class RAPRegressor(RegressorMixin, _RAP):
 
     def _answer(self, eta: np.ndarray) -> np.ndarray:
         """What `predict` says of rows with this eta, a column a learner."""
-        family = self._first.settings["family"]
-        if family.compiled:
-            return family.mean(eta[:, 0])
-        return np.array([family.mean(value) for value in eta[:, 0].tolist()])
+        return Family.mean(self._first.settings["family"], eta[:, 0])
 
     @property
     def coef_(self) -> np.ndarray:
@@ -394,21 +390,29 @@ class RAPClassifier(ClassifierMixin, _RAP):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         check_classification_targets(y)
-        found = np.unique(column_or_1d(y if classes is None else classes, warn=True))
+        found = np.unique(column_or_1d(y, warn=True)) if classes is None else self._named_classes(classes)
         if len(found) < 2:
+            name = "y" if classes is None else "classes"
             raise ValueError(
-                f"y holds one class only, {found.tolist()}: two or more are needed; name them all with "
+                f"{name} holds one class only, {found.tolist()}: two or more are needed; name them all with "
                 "partial_fit(X, y, classes=[...]) if the others come later"
             )
         return found
 
+    def _named_classes(self, classes: Any) -> np.ndarray:
+        if isinstance(classes, str) or np.ndim(classes) != 1:
+            raise ValueError(f"classes={classes!r}: a list of all classes is needed")
+        return np.unique(classes)
+
     def _same_classes(self, classes: Any) -> np.ndarray:
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+        if classes is not None and not np.array_equal(self._named_classes(classes), self.classes_):
             raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
         return self.classes_
 
     def _targets(self, y: Any, n_rows: int, classes: np.ndarray) -> list[np.ndarray]:
         """0 and 1 for each learner."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         labels = column_or_1d(y, warn=True)
         if len(labels) != n_rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(labels)]}")

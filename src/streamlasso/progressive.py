@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -87,10 +88,12 @@ def progressive(
     if not isinstance(model, RAPRegressor | RAPClassifier):
         raise TypeError(f"model={model!r}: a RAPRegressor or RAPClassifier of streamlasso is needed")
     fresh = not hasattr(model, "learners_")
-    rows = model._ready(X, y, sample_weight, reset=fresh)
     start = 0 if fresh else model.n_seen_
-    record, path = _learn(rows, coef, progress)
-    return _trace(model._settle(rows), rows, start, record, path)
+    with model._as_before_if_refused():
+        rows = model._ready(X, y, sample_weight, reset=fresh)
+        with _all_or_none(model, rows):
+            record, path = _learn(rows, coef, progress)
+            return _trace(model._settle(rows), rows, start, record, path)
 
 
 # --- learning ---------------------------------------------------------------------------------------------------------
@@ -101,18 +104,27 @@ def _learn(rows: Rows, coef: bool, progress: bool | None) -> tuple[np.ndarray, n
     n_rows, n_features = rows.X.shape
     record = np.empty((len(rows.learners), n_rows, len(RECORD)))
     path = np.empty((len(rows.learners), n_rows, 1 + n_features)) if coef else None
+    for piece in _watched(_pieces(rows), n_rows, progress):
+        weights = None if rows.weights is None else rows.weights[piece]
+        for k, (learner, target) in enumerate(zip(rows.learners, rows.targets, strict=True)):
+            coefs = None if path is None else path[k, piece]
+            learner.learn(rows.X[piece], target[piece], weights, record[k, piece], coefs)
+    return record, path
+
+
+@contextmanager
+def _all_or_none(model: RAPRegressor | RAPClassifier, rows: Rows) -> Iterator[None]:
+    """After an error or an interruption the model is as it was, a fresh one fresh."""
+    before = set(vars(model))
     states = [learner.state() for learner in rows.learners]
     try:
-        for piece in _watched(_pieces(rows), n_rows, progress):
-            weights = None if rows.weights is None else rows.weights[piece]
-            for k, (learner, target) in enumerate(zip(rows.learners, rows.targets, strict=True)):
-                coefs = None if path is None else path[k, piece]
-                learner.learn(rows.X[piece], target[piece], weights, record[k, piece], coefs)
+        yield
     except BaseException:
         for learner, state in zip(rows.learners, states, strict=True):
             learner.restore(state)
+        for name in vars(model).keys() - before:
+            delattr(model, name)
         raise
-    return record, path
 
 
 def _pieces(rows: Rows) -> Iterator[slice]:
@@ -208,9 +220,7 @@ def _losses(family: Family, targets: list[np.ndarray], eta: np.ndarray) -> np.nd
     if len(targets) > 1:
         log_share = log_expit(eta)
         return logsumexp(log_share, axis=1) - np.sum(np.where(np.transpose(targets) > 0, log_share, 0), axis=1)
-    if family.compiled:
-        return family.loss(targets[0], eta[:, 0])
-    return np.array([family.loss(*pair) for pair in zip(targets[0].tolist(), eta[:, 0].tolist(), strict=True)])
+    return Family.loss(family, targets[0], eta[:, 0])
 
 
 class RunningMean:

@@ -18,7 +18,7 @@ except ImportError as error:
 from streamlasso import checkpoint
 from streamlasso.core.columns import Columns, number
 from streamlasso.core.learner import Learner, first_unfit
-from streamlasso.families import Binomial
+from streamlasso.families import Binomial, Family
 from streamlasso.settings import build_learner
 
 __all__ = ["RAPClassifier", "RAPRegressor"]
@@ -173,7 +173,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
         _names(X)
         family = self.learners_[0].settings["family"]
         eta = self.learners_[0].decision(_rows(self.columns_, X))
-        mean = family.mean(eta) if family.compiled else [family.mean(value) for value in eta.tolist()]
+        mean = Family.mean(family, eta)
         return pd.Series(mean, index=X.index, dtype=float)
 
     @property
@@ -277,8 +277,8 @@ class RAPClassifier(_RAP, base.MiniBatchClassifier):
         """Piece by piece, each without new classes; the model changes only when all pieces are learnt."""
         if not weights.any():
             return
-        if self.tuner is not None and not self.tuner.compiled:
-            # A tuner written in Python may raise half-way.
+        if len(learners) > 1:
+            # A tuner written in Python may raise half-way, a person may interrupt between two classes.
             learners = [copy(learner) for learner in learners]
         classes = list(self.classes_)
         start = 0

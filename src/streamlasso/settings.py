@@ -16,16 +16,21 @@ from streamlasso.tuners import LogRMS, Tuner
 FAMILIES = {"gaussian": Gaussian, "binomial": Binomial, "poisson": Poisson, "gamma": Gamma}
 MEMORIES = (Forgetting, Window)
 PENALTIES = (L1, ElasticNet, Ridge)
+#: More rows than any machine keeps whole.
+MOST_ROWS = 10**9
 
 
 def build_learner(n_features: int, settings: dict[str, Any]) -> Learner:
     """A fresh engine for `n_features` columns, or an error that says which setting is wrong and what it may be."""
+    tuner = as_tuner(settings["tuner"])
+    if settings["lambda_init"] is not None and tuner.lambda_init is not None:
+        raise ValueError(f"lambda_init={settings['lambda_init']!r}: {tuner!r} brings its own; leave it at None")
     return Learner(
         n_features,
         family=as_family(settings["family"]),
         memory=as_memory(settings["memory"]),
         penalty=as_penalty(settings["penalty"]),
-        tuner=as_tuner(settings["tuner"]),
+        tuner=tuner,
         gradient=_one_of("gradient", settings["gradient"], ("exact", "diagonal")),
         curvature=_one_of("curvature", settings["curvature"], ("updated", "previous")),
         lambda_init=_lambda_init(settings["lambda_init"]),
@@ -74,9 +79,9 @@ def as_tuner(tuner: Any) -> Tuner:
 
 
 def _one_of(name: str, value: Any, accepted: tuple[str, ...]) -> str:
-    if value not in accepted:
+    if not isinstance(value, str) or value not in accepted:
         raise ValueError(f"{name}={value!r}: one of {', '.join(map(repr, accepted))}")
-    return str(value)
+    return value
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -86,8 +91,8 @@ def _flag(name: str, value: Any) -> bool:
 
 
 def _whole(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name}={value!r}: a whole number, 1 or larger")
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= MOST_ROWS:
+        raise ValueError(f"{name}={value!r}: a whole number of rows, from 1 to {MOST_ROWS}")
     return int(value)
 
 
@@ -95,7 +100,9 @@ def _lambda_init(value: Any) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
-        raise ValueError(f"lambda_init={value!r}: a number, 0 or larger, or None for a tenth of the first lam_max")
+        raise ValueError(
+            f"lambda_init={value!r}: a number, 0 or larger, or None for a tenth of lam_max at the tenth row"
+        )
     return float(value)
 
 

@@ -26,11 +26,14 @@ def slow_path(stream, history, **setting):
 
 
 def shrunken_intercept(problem):
-    """While all responses are alike: b0 minimises loss + |b0| / (2 (omega + 1)), by bisection of its derivative."""
+    """While all are alike b0 minimises the loss or, where that has no minimum, loss + |b0| / (2 (omega + 1));
+    by bisection of its derivative."""
     low, high, y = -30.0, 30.0, problem.y[-1]
+    has_minimum = problem.family.slope(y, low) < 0 < problem.family.slope(y, high)
+    pull = 0.0 if has_minimum else 1 / (2 * (problem.omega + 1))
     for _ in range(200):
         b0 = (low + high) / 2
-        rising = problem.family.slope(y, b0) + np.sign(b0) / (2 * (problem.omega + 1)) > 0
+        rising = problem.family.slope(y, b0) + np.sign(b0) * pull > 0
         low, high = (low, b0) if rising else (b0, high)
     return b0
 

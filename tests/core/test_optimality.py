@@ -150,16 +150,19 @@ def test_a_singular_block_is_not_an_error():
     assert result.learner.decision(stream.X) == pytest.approx(stream.y, abs=1e-8)
 
 
-@pytest.mark.parametrize("family", [Binomial(), Poisson(), Gamma()], ids=str)
-def test_while_all_responses_are_alike_only_a_shrunken_intercept_is_fitted(family):
+ALIKE = [(Binomial(), 1.0, True), (Binomial(), 0.0, True), (Poisson(), 0.0, True), (Poisson(), 2.0, False)]
+ALIKE += [(Gamma(), 2.0, False), (Gamma(), 0.5, False)]
+
+
+@pytest.mark.parametrize(("family", "y", "shrunken"), ALIKE, ids=str)
+def test_while_all_responses_are_alike_only_an_intercept_is_fitted(family, y, shrunken):
+    """It is shrunken where it would otherwise run to infinity, and only there."""
     rng = np.random.default_rng(1)
-    stream = Stream(
-        rng.normal(size=(6, 2)), np.ones(6) * (1.0 if type(family) is Binomial else 2.0), rng.uniform(0.5, 2, 6)
-    )
+    stream = Stream(rng.normal(size=(6, 2)), np.full(6, y), rng.uniform(0.5, 2, 6))
     model = learner(stream, family=family, memory=Forgetting(0.9), penalty=L1(), tuner=LogRMS())
     result = run(model, stream)
     grid = np.linspace(-5, 5, 2_000_001)
-    loss = family.loss(np.full(len(grid), stream.y[0]), grid) + np.abs(grid) / (2 * (model.effective_size + 1))
+    loss = family.loss(np.full(len(grid), y), grid) + shrunken * np.abs(grid) / (2 * (model.effective_size + 1))
     assert result.b0(-1) == pytest.approx(grid[np.argmin(loss)], abs=1e-5)
     assert (result.coef[:, 1:] == 0).all()
     assert set(result.status) == {"waiting"}

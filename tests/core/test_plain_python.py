@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from oracles.replay import Stream, judged, learner, run, same_bits
+from streamlasso import RAPRegressor
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1
+from streamlasso.settings import build_learner
 from streamlasso.tuners import LARS, SGD, LogRMS, Tuner
 
 BASE = dict(memory=Forgetting(0.97), penalty=L1())
@@ -241,3 +243,20 @@ def test_a_tuner_without_a_rule_is_refused():
     stream = Stream(rng.normal(size=(20, 2)), rng.normal(size=20))
     with pytest.raises(TypeError, match="update"):
         run(learner(stream, family=Gaussian(), tuner=Tuner(), **BASE), stream)
+
+
+@pytest.mark.parametrize("lam", [float("nan"), float("inf"), -1.0])
+def test_a_tuner_that_returns_no_penalty_is_named(lam):
+    class Wrong(Tuner):
+        clamped = False
+
+        def update(self, *told):
+            return lam
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    model = build_learner(2, {**RAPRegressor(tuner=Wrong()).get_params(deep=False)})
+    before = model.state()
+    with pytest.raises(ValueError, match=r"tuner=Wrong\(\) returned lam="):
+        model.learn(X, X[:, 0].copy())
+    assert all(np.array_equal(before[name], value) for name, value in model.state().items())

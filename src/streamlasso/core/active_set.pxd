@@ -32,7 +32,7 @@ cdef class ActiveSet:
     cdef bint _wrong(self, Py_ssize_t i) noexcept nogil
     cdef void _hold_signs(self, Moments m) noexcept nogil
     cdef void _walk(self, Moments m) noexcept nogil
-    cdef bint _settled(self) noexcept nogil
+    cdef bint _settled(self, double slack) noexcept nogil
     cdef bint _settle(self, Moments m) noexcept nogil
     cdef Py_ssize_t _violators(self) noexcept nogil
     cdef void _enter_all(self, Moments m) noexcept nogil

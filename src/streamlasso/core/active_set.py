@@ -18,8 +18,8 @@ A feature that is a combination of the members (more features than rows, duplica
 direction that leaves the fit unchanged the penalty is linear, so the walk goes on until some member reaches zero, and
 the feature takes its place.
 
-Conventions: `tau_j = inf` bars a feature, `tau_j = 0` leaves it unpenalised. Everything but `g`, `tau`, `tol`,
-`ridge`, `where` is indexed by position among the members.
+Conventions: `tau_j = inf` bars a feature, `tau_j = 0` leaves it unpenalised. `members`, `b`, `sign` and `target` are
+indexed by position among the members, all else by feature.
 """
 
 import cython
@@ -34,6 +34,9 @@ TURNS = cython.declare(cython.int, 10)
 #: A feature whose pivot falls below this share of its variance is a combination of the members.
 DEPENDENT = cython.declare(cython.double, 1e-12)
 
+#: Where refinement stalls, rounding is let off by this factor; beyond it the block counts as singular.
+ILL_CONDITIONED = cython.declare(cython.double, 100.0)
+
 SIZE = cython.declare(cython.size_t, cython.sizeof(cython.double))
 SIZE_INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
 
@@ -43,11 +46,11 @@ DEGENERATE = cython.declare(cython.int, 1)
 
 @cython.cclass
 class ActiveSet:
-    """The members, their signs and coefficients, and the factor of their block."""
+    """The members among p features, `most` of them, their signs and coefficients, and the factor of their block."""
 
-    def __cinit__(self, p: cython.Py_ssize_t):
+    def __cinit__(self, p: cython.Py_ssize_t, most: cython.Py_ssize_t):
         self.p = p
-        self.factor = Factor(p)
+        self.factor = Factor(max(most, 1))
         self.members = np.zeros(p, dtype=np.intp)
         self.where = np.full(p, -1, dtype=np.intp)
         self.candidates = np.zeros(p, dtype=np.intp)
@@ -69,6 +72,7 @@ class ActiveSet:
         """Solve for the current m, tau, ridge; DEGENERATE where it took the fallback."""
         turn: cython.Py_ssize_t
         wakes: cython.int = 0
+        unsettled: cython.int = 0
         self._drop_barred()
         if self.has_ridge or self.broken:
             self.refactor(m)
@@ -80,7 +84,10 @@ class ActiveSet:
             else:
                 self._walk(m)
             self.gradient(m)
-            if not self._settled() and not self._settle(m):
+            if not self._settled(1.0) and not self._settle(m):
+                unsettled += 1
+                if unsettled == TURNS:
+                    break
                 continue
             if self._violators() == 0:
                 if self._wake() == 0:
@@ -306,18 +313,18 @@ class ActiveSet:
                 j = self.members[i]
                 g[j] -= self.ridge[j] * self.b[i]
 
-    def _settled(self):
+    def _settled(self, slack):
         """Do the members meet their conditions? What a factor that is updated by rank one loses, shows here."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         for i in range(self.factor.k):
             j = self.members[i]
-            if not fabs(self.g[j] - self.tau[j] * self.sign[i]) <= self.tol[j]:
+            if not fabs(self.g[j] - self.tau[j] * self.sign[i]) <= slack * self.tol[j]:
                 return False
         return True
 
     def _settle(self, m):
-        """Iterative refinement with the factor at hand, then with a new one. False: the members have changed."""
+        """Iterative refinement with the factor at hand, then with a new one. False: solve again, with other members."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         turn: cython.int
@@ -330,12 +337,15 @@ class ActiveSet:
             self.factor.solve(cython.address(self.target[0]))
             for i in range(self.factor.k):
                 self.b[i] += self.target[i]
+            for i in range(self.factor.k - 1, -1, -1):
                 if self.b[i] * self.sign[i] < 0.0 and self.tau[self.members[i]] > 0.0:
-                    self.b[i] = 0.0
+                    self._rest(self.members[i])
+                    self.leave(i)
+                    return False
             self.gradient(m)
-            if self._settled():
+            if self._settled(1.0):
                 return True
-        return True
+        return self._settled(ILL_CONDITIONED)
 
     def _violators(self):
         """List the features whose condition is violated; returns how many."""

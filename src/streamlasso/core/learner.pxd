@@ -12,7 +12,7 @@ cdef class Learner:
     cdef Tuner tuner
     cdef Objective objective
     cdef double[::1] tuner_state
-    cdef bint updated, clamped, started, compiled
+    cdef bint updated, clamped, started, compiled, busy
     cdef readonly double lam
     cdef readonly Py_ssize_t n_seen
     cdef double decay, unit
@@ -27,6 +27,7 @@ cdef class Learner:
         self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
     ) except? -1 nogil
     cdef int _move(self, double slope) except -1 nogil
+    cdef int _refuse_lam(self, double before) except -1 nogil
     cdef int _solve(self) except -1 nogil
     cdef Py_ssize_t _n_active(self) noexcept nogil
     cdef void _trace(self, double[:, ::1] path, Py_ssize_t start, Py_ssize_t stop) noexcept nogil

@@ -13,7 +13,7 @@ Nothing of the row being predicted is in step 1; only the Hessian of step 4 has 
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs, isfinite
+from cython.cimports.libc.math import INFINITY, fabs, isfinite, isnan
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.families.gaussian import Gaussian
@@ -64,6 +64,11 @@ def first_unfit(X: cython.const[cython.double][:, ::1]):
 @cython.exceptval(check=False)
 def weight_of(w: cython.pointer[cython.const[cython.double]], i: cython.Py_ssize_t) -> cython.double:
     return w[i] if w != cython.NULL else 1.0
+
+
+def _refuse_shape(name, shape, expected):
+    if tuple(shape) != expected:
+        raise ValueError(f"{name} has the shape {tuple(shape)}; {expected} is needed")
 
 
 def whole_rows(history, batch_size, length):
@@ -129,6 +134,7 @@ class Learner:
         self.unit = 1.0
         self.batch_size = batch_size
         self.n_seen = 0
+        self.busy = False
         self.code = WAITING
         if lambda_init is None:
             lambda_init = tuner.lambda_init
@@ -160,16 +166,36 @@ class Learner:
 
         A family or tuner written in Python may raise: the state is then what it was before the call.
         """
+        n = X.shape[0]
+        _refuse_shape("X", (n, X.shape[1]), (n, self.objective.p))
+        _refuse_shape("y", (y.shape[0],), (n,))
+        for name, array, shape in (
+            ("weight", weight, (n,)),
+            ("record", record, (n, len(RECORD))),
+            ("coef", coef, (n, self.objective.p + 1)),
+        ):
+            if array is not None:
+                _refuse_shape(name, array.shape, shape)
+        self._refuse_if_busy()
         before = None if self.compiled else self.state()
+        self.busy = True
         try:
             self._learn(X, y, weight, record, coef)
         except BaseException:
             if before is not None:
                 self.restore(before)
             raise
+        finally:
+            self.busy = False
+
+    def _refuse_if_busy(self):
+        """The GIL is not held while rows are learnt; nobody else may touch the state then."""
+        if self.busy:
+            raise RuntimeError("this model is learning in another thread; give every thread a model of its own")
 
     def take(self, x, y, w, out):
         """`learn` for one row in arrays that are at hand already; what it costs to wrap new ones is what it saves."""
+        self._refuse_if_busy()
         if self.compiled:
             self._step(
                 1, cython.address(x[0, 0]), cython.address(y[0]), cython.address(w[0]), cython.address(out[0, 0])
@@ -268,6 +294,8 @@ class Learner:
         before: cython.double = self.lam
         if self.objective.n_slope > 0 and isfinite(slope):
             self.lam = self.tuner.move(self.lam, slope, self.objective.norm, self.objective.lam_max, self.tuner_state)
+            if isnan(self.lam) or (not self.clamped and not 0.0 <= self.lam < INFINITY):
+                self._refuse_lam(before)
         self.objective.measure()
         lam_max = self.objective.lam_max
         if not self.started:
@@ -275,6 +303,14 @@ class Learner:
             self.lam = FIRST_SHARE * lam_max if self.started else lam_max
         elif self.clamped:
             self.lam = min(max(self.lam, 0.0), lam_max) if lam_max > 0.0 else before
+        return 0
+
+    def _refuse_lam(self, before):
+        """A built-in rule that overflowed leaves lam where it was; one of the user's own is wrong."""
+        if not self.compiled:
+            with cython.gil:
+                raise ValueError(f"tuner={self.tuner!r} returned lam={self.lam}: a number, 0 or larger, is needed")
+        self.lam = before
         return 0
 
     def _solve(self):
@@ -307,6 +343,8 @@ class Learner:
     def decision(self, X: cython.const[cython.double][:, ::1]):
         """eta = b0 + x'b for each row."""
         i: cython.Py_ssize_t
+        _refuse_shape("X", (X.shape[0], X.shape[1]), (X.shape[0], self.objective.p))
+        self._refuse_if_busy()
         out = np.empty(X.shape[0])
         etas: cython.double[::1] = out
         with cython.nogil:

@@ -14,7 +14,7 @@ cdef class Newton:
     cdef Scaler scaler
     cdef ActiveSet active
     cdef double intercept, pull, activity, magnitude
-    cdef double[::1] tau, tol, g, folded_g, old, step, eta, eta_step, slope
+    cdef double[::1] tau, tol, g, folded_g, old, step, eta, eta_step
     cdef double[:, ::1] z
     cdef Py_ssize_t[::1] working
     cdef Py_ssize_t n_working

@@ -16,9 +16,9 @@ and `c = S b + G - m G_0`. Its lasso solution (`active_set.py`) gives a directio
 the step. Only features that are active or violate their condition take part; all p conditions are looked at, with
 exact slopes, before it stops. G is taken about the running mean, so that large offsets of a feature do not drown it.
 
-**One response only.** Where all responses are equal (a class not yet seen, counts all zero) the intercept has no
-finite optimum. Until they differ the coefficients are zero and b0 alone is penalised, by |b0| / (2 (omega + 1)): for
-one class this is the estimate of Krichevsky and Trofimov, (k + 1/2)/(omega + 1).
+**One response only.** Where all responses are equal there is nothing to explain, and the coefficients are zero. If the
+intercept then has no finite optimum (a class not yet seen, counts all zero), it is penalised by |b0| / (2 (omega + 1))
+until they differ: for one class this is the estimate of Krichevsky and Trofimov, (k + 1/2)/(omega + 1).
 """
 
 import cython
@@ -38,7 +38,6 @@ ROUNDING = cython.declare(cython.double, 1e-14)
 #: Slopes this small say that an unpenalised feature separates the responses; the way to infinity ends here.
 SATURATED = cython.declare(cython.double, 1e-30)
 LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
-LEAST_L1_RATIO = cython.declare(cython.double, 1e-3)
 
 SOLVED = cython.declare(cython.int, 0)
 DEGENERATE = cython.declare(cython.int, 1)
@@ -49,7 +48,7 @@ UNFINISHED = cython.declare(cython.int, 2)
 class Newton:
     """Proximal Newton from a warm start, for one penalty on one objective."""
 
-    def __cinit__(self, objective: Objective):
+    def __cinit__(self, objective: Objective, most: cython.Py_ssize_t):
         p: cython.Py_ssize_t = objective.p
         n: cython.Py_ssize_t = objective.ring.x.shape[0]
         self.objective = objective
@@ -57,7 +56,7 @@ class Newton:
         self.ring = objective.ring
         self.moments = objective.moments
         self.scaler = objective.scaler
-        self.active = ActiveSet(p)
+        self.active = ActiveSet(p, most)
         self.intercept = self.pull = self.activity = 0.0
         self.tau = np.zeros(p)
         self.tol = np.zeros(p + 1)
@@ -65,10 +64,9 @@ class Newton:
         self.folded_g = np.zeros(p)
         self.old = np.zeros(p)
         self.step = np.zeros(p)
-        self.z = np.zeros((p, n))
+        self.z = np.zeros((max(most, 1), objective.history))
         self.eta = np.zeros(n)
         self.eta_step = np.zeros(n)
-        self.slope = np.zeros(n)
         self.working = np.zeros(p, dtype=np.intp)
         self.n_working = 0
 
@@ -148,8 +146,7 @@ class Newton:
             for q in range(self.active.factor.k):
                 eta += self.ring.x[slot, self.active.members[q]] * self.active.b[q]
             self.eta[slot] = eta
-            self.slope[slot] = self.objective.family.slope_at(self.ring.y[slot], eta)
-            s = self.ring.weight[slot] * self.slope[slot]
+            s = self.ring.weight[slot] * self.objective.family.slope_at(self.ring.y[slot], eta)
             self.activity += fabs(s)
             if self.objective.fit_intercept:
                 self.pull -= s
@@ -380,8 +377,8 @@ class Likelihood(Objective):
 
     def __cinit__(self, p: cython.Py_ssize_t, *args):
         self.local = Moments(p, self.fit_intercept)
-        self.main = Newton(self)
-        self.null = Newton(self)
+        self.main = Newton(self, p)
+        self.null = Newton(self, self.n_free)
         self.signal = 0.0
         self.active = self.main.active
         self.active.has_ridge = self.l1_ratio < 1.0
@@ -433,7 +430,6 @@ class Likelihood(Objective):
     def measure(self):
         """lam_max from the model without the penalised features, itself warm from the last one."""
         j: cython.Py_ssize_t
-        first: cython.Py_ssize_t
         activity: cython.double = INFINITY
         self._penalty_units()
         self.lam_max = 0.0
@@ -450,8 +446,7 @@ class Likelihood(Objective):
         for j in range(self.p):
             if self.v[j] < INFINITY:
                 self.signal = max(self.signal, fabs(self.null.g[j]) / self.size[j])
-        self.lam_max = self._first_to_enter(cython.address(self.null.g[0]), cython.address(first))
-        self.lam_max /= self.scaler.weight * max(self.l1_ratio, LEAST_L1_RATIO)
+        self._set_lam_max(cython.address(self.null.g[0]))
         return 0
 
     def solve(self, lam, omega):
@@ -481,27 +476,26 @@ class Likelihood(Objective):
         return self.fit_intercept and not self.scaler.y_scatter > 0.0
 
     def _constant_response(self, omega):
-        """b0 minimises loss(y, b0) + |b0| / (2 (omega + 1)): the slope of the loss is walked up, then bisected."""
+        """b0 at the root of the loss's slope; where there is none, at that of loss(y, b0) + |b0| / (2 (omega + 1)). The
+        slope is walked along until it turns, then bisected."""
         turn: cython.int
         y: cython.double = self.scaler.y_mean
-        pull: cython.double = 0.5 / (omega + 1.0)
-        slope: cython.double = self.family.slope_at(y, 0.0)
-        sign: cython.double = -1.0 if slope > 0.0 else 1.0
+        pull: cython.double = 0.0
+        sign: cython.double = -1.0 if self.family.slope_at(y, 0.0) > 0.0 else 1.0
         near: cython.double = 0.0
         far: cython.double = 1.0
         middle: cython.double
-        if fabs(slope) > pull:
-            while sign * self.family.slope_at(y, sign * far) + pull < 0.0 and far < 1e100:
-                near = far
-                far *= 2.0
-            for turn in range(80):
-                middle = 0.5 * (near + far)
-                if sign * self.family.slope_at(y, sign * middle) + pull < 0.0:
-                    near = middle
-                else:
-                    far = middle
-        else:
-            far = 0.0
+        while sign * self.family.slope_at(y, sign * far) <= 0.0 and far < 1e100:
+            far *= 2.0
+        if far >= 1e100:
+            pull = 0.5 / (omega + 1.0)
+            far = 1024.0
+        for turn in range(100):
+            middle = 0.5 * (near + far)
+            if sign * self.family.slope_at(y, sign * middle) + pull < 0.0:
+                near = middle
+            else:
+                far = middle
         self.intercept = self.main.intercept = self.null.intercept = sign * far
         for turn in range(cython.cast(cython.int, self.p)):
             self.active.g[turn] = 0.0

@@ -12,7 +12,7 @@ factor and costs nothing. `scale` brings everything back by a power of two, exac
 
 `Moments` holds the weighted least-squares problem `(1/2) sum_i w_i (target_i - b0 - x_i'b)^2`: for the Gaussian
 family the stream itself, for the others the rows that have left the ring, as their second-order expansions (see
-`newton.py`).
+`likelihood.py`).
 """
 
 import cython

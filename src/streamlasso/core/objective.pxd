@@ -12,11 +12,11 @@ cdef class Objective:
     cdef Moments moments
     cdef Ring ring
     cdef ActiveSet active
-    cdef bint fit_intercept, standardize, diagonal, has_free
+    cdef bint fit_intercept, standardize, diagonal
     cdef double l1_ratio, intercept, norm, lam_max
     cdef double[::1] penalty_factor, v, size, slope_b, slope_mean
     cdef Py_ssize_t[::1] slope_members
-    cdef Py_ssize_t window, history, n_whole, n_removed, n_slope
+    cdef Py_ssize_t n_free, window, history, n_whole, n_removed, n_slope
 
     cdef double predict(self, const double* x) noexcept nogil
     cdef int absorb(self, const double* x, double y, double weight) except -1 nogil
@@ -32,6 +32,7 @@ cdef class Objective:
     cdef void _penalty_units(self) noexcept nogil
     cdef void _ridge(self, ActiveSet active, double lam) noexcept nogil
     cdef double _first_to_enter(self, double* g, Py_ssize_t* first) noexcept nogil
+    cdef void _set_lam_max(self, double* g) noexcept nogil
     cdef bint _penalised(self) noexcept nogil
     cdef bint _enter_first(self, Moments m) noexcept nogil
     cdef void _direction(self, Moments m) noexcept nogil

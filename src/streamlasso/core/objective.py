@@ -53,7 +53,7 @@ class Objective:
         self.p = p
         self.family = family
         self.penalty_factor = np.array(penalty_factor, dtype=float)
-        self.has_free = bool(np.any(np.asarray(penalty_factor) == 0))
+        self.n_free = np.count_nonzero(np.asarray(penalty_factor) == 0)
         self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.standardize = standardize
@@ -172,6 +172,12 @@ class Objective:
                 largest = fabs(g[j]) / v[j]
                 first[0] = j
         return largest
+
+    def _set_lam_max(self, g):
+        """From the gradient of the model without penalised features."""
+        first: cython.Py_ssize_t
+        largest: cython.double = self._first_to_enter(g, cython.address(first))
+        self.lam_max = largest / (self.scaler.weight * max(self.l1_ratio, LEAST_L1_RATIO))
 
     # --- the derivative -----------------------------------------------------------------------------------------
 
@@ -298,8 +304,8 @@ class LeastSquares(Objective):
     """The Gaussian family: S and c are sufficient, and the factor of the active block follows them row by row."""
 
     def __cinit__(self, p: cython.Py_ssize_t, *args):
-        self.active = ActiveSet(p)
-        self.null = ActiveSet(p) if self.has_free else None
+        self.active = ActiveSet(p, p)
+        self.null = ActiveSet(p, self.n_free) if self.n_free > 0 else None
         self.active.has_ridge = self.l1_ratio < 1.0
 
     def _admit(self, x, y, weight):
@@ -313,18 +319,16 @@ class LeastSquares(Objective):
 
     def measure(self):
         j: cython.Py_ssize_t
-        first: cython.Py_ssize_t
         g: cython.p_double = cython.address(self.moments.c[0])
         self._penalty_units()
-        if self.has_free:
+        if self.n_free > 0:
             for j in range(self.p):
                 self.null.tau[j] = 0.0 if self.v[j] == 0.0 else INFINITY
             self._tolerate(self.null)
             self.null.has_free = self.null.broken = True
             self.null.solve(self.moments)
             g = cython.address(self.null.g[0])
-        self.lam_max = self._first_to_enter(g, cython.address(first))
-        self.lam_max /= self.scaler.weight * max(self.l1_ratio, LEAST_L1_RATIO)
+        self._set_lam_max(g)
         return 0
 
     def _tolerate(self, active):
@@ -344,7 +348,7 @@ class LeastSquares(Objective):
         for j in range(self.p):
             tau[j] = weight * v[j] if v[j] < INFINITY else INFINITY
         self._tolerate(self.active)
-        self.active.has_free = self.has_free or weight == 0.0
+        self.active.has_free = self.n_free > 0 or weight == 0.0
         if self.active.has_ridge:
             self._ridge(self.active, lam)
         status = self.active.solve(self.moments)
@@ -356,4 +360,4 @@ class LeastSquares(Objective):
 
     def parts(self):
         parts = Objective.parts(self)
-        return {**parts, "null": self.null} if self.has_free else parts
+        return {**parts, "null": self.null} if self.n_free > 0 else parts

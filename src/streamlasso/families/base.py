@@ -86,8 +86,8 @@ class Family(Part):
     def _each(self, which, y, eta):
         y, eta = np.broadcast_arrays(np.asarray(y, dtype=float), np.asarray(eta, dtype=float))
         out = np.empty(y.shape)
-        ys: cython.double[::1] = np.ascontiguousarray(y).reshape(-1)
-        etas: cython.double[::1] = np.ascontiguousarray(eta).reshape(-1)
+        ys: cython.const[cython.double][::1] = np.ascontiguousarray(y).reshape(-1)
+        etas: cython.const[cython.double][::1] = np.ascontiguousarray(eta).reshape(-1)
         outs: cython.double[::1] = out.reshape(-1)
         i: cython.Py_ssize_t
         for i in range(outs.shape[0]):

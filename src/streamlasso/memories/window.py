@@ -17,8 +17,8 @@ class Window:
     n: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.n, bool) or not isinstance(self.n, Integral) or self.n < 1:
-            raise ValueError(f"Window(n={self.n!r}): a window holds a whole number of rows, 1 or more.")
+        if isinstance(self.n, bool) or not isinstance(self.n, Integral) or not 1 <= self.n <= 10**9:
+            raise ValueError(f"Window(n={self.n!r}): a window holds a whole number of rows, from 1 to 10**9.")
 
     @property
     def decay(self) -> float:

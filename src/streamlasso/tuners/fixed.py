@@ -20,7 +20,7 @@ class Fixed(Tuner):
     compiled = True
     clamped = False
 
-    def __init__(self, lam: float):
+    def __init__(self, lam):
         if not is_number(lam) or lam < 0:
             raise ValueError(f"Fixed(lam={lam!r}): a penalty is a number, 0 or larger")
         self.lam = lam

@@ -16,7 +16,8 @@ class LogRMS(Tuner):
     """log lam -= step_size * d / rms(d), with d = dC/dlog lam = lam dC/dlam and rms its running root mean square.
 
     Multiplying y or X by any number changes nothing but the units of lam. The running mean forgets by .99 a step and
-    is corrected for its start; lam keeps above 1e-4 lam_max, glmnet's smallest, from where it can come back.
+    is corrected for its start. lam moves no lower than 1e-4 of the lam_max before the row, glmnet's smallest, from
+    where it can come back.
 
     >>> from streamlasso.tuners import LogRMS
     >>> LogRMS().settings()
@@ -26,7 +27,7 @@ class LogRMS(Tuner):
     compiled = True
     n_state = 2
 
-    def __init__(self, step_size: float = 0.05):
+    def __init__(self, step_size=0.05):
         if not is_number(step_size) or step_size <= 0:
             raise ValueError(f"LogRMS(step_size={step_size!r}): a step size is a positive number")
         self.step_size = step_size

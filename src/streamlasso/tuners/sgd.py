@@ -19,7 +19,7 @@ class SGD(Tuner):
 
     compiled = True
 
-    def __init__(self, step_size: float):
+    def __init__(self, step_size):
         if not is_number(step_size) or step_size <= 0:
             raise ValueError(f"SGD(step_size={step_size!r}): a step size is a positive number")
         self.step_size = step_size

@@ -46,11 +46,11 @@ DEGENERATE = cython.declare(cython.int, 1)
 
 @cython.cclass
 class ActiveSet:
-    """The members among p features, `most` of them, their signs and coefficients, and the factor of their block."""
+    """The members, their signs and coefficients, and the factor of their block."""
 
-    def __cinit__(self, p: cython.Py_ssize_t, most: cython.Py_ssize_t):
+    def __cinit__(self, p: cython.Py_ssize_t):
         self.p = p
-        self.factor = Factor(max(most, 1))
+        self.factor = Factor(p)
         self.members = np.zeros(p, dtype=np.intp)
         self.where = np.full(p, -1, dtype=np.intp)
         self.candidates = np.zeros(p, dtype=np.intp)

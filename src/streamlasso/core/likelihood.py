@@ -48,7 +48,7 @@ UNFINISHED = cython.declare(cython.int, 2)
 class Newton:
     """Proximal Newton from a warm start, for one penalty on one objective."""
 
-    def __cinit__(self, objective: Objective, most: cython.Py_ssize_t):
+    def __cinit__(self, objective: Objective):
         p: cython.Py_ssize_t = objective.p
         n: cython.Py_ssize_t = objective.ring.x.shape[0]
         self.objective = objective
@@ -56,7 +56,7 @@ class Newton:
         self.ring = objective.ring
         self.moments = objective.moments
         self.scaler = objective.scaler
-        self.active = ActiveSet(p, most)
+        self.active = ActiveSet(p)
         self.intercept = self.pull = self.activity = 0.0
         self.tau = np.zeros(p)
         self.tol = np.zeros(p + 1)
@@ -64,7 +64,7 @@ class Newton:
         self.folded_g = np.zeros(p)
         self.old = np.zeros(p)
         self.step = np.zeros(p)
-        self.z = np.zeros((max(most, 1), objective.history))
+        self.z = np.zeros((p, n))
         self.eta = np.zeros(n)
         self.eta_step = np.zeros(n)
         self.working = np.zeros(p, dtype=np.intp)
@@ -377,8 +377,8 @@ class Likelihood(Objective):
 
     def __cinit__(self, p: cython.Py_ssize_t, *args):
         self.local = Moments(p, self.fit_intercept)
-        self.main = Newton(self, p)
-        self.null = Newton(self, self.n_free)
+        self.main = Newton(self)
+        self.null = Newton(self)
         self.signal = 0.0
         self.active = self.main.active
         self.active.has_ridge = self.l1_ratio < 1.0
@@ -437,7 +437,7 @@ class Likelihood(Objective):
         if self._one_response():
             return 0
         for j in range(self.p):
-            self.null.tau[j] = 0.0 if self.v[j] == 0.0 else INFINITY
+            self.null.tau[j] = 0.0 if self.penalty_factor[j] == 0.0 and self.v[j] == 0.0 else INFINITY
         self.null.look()
         while self.null.activity < 0.5 * activity:
             activity = self.null.activity

@@ -304,8 +304,8 @@ class LeastSquares(Objective):
     """The Gaussian family: S and c are sufficient, and the factor of the active block follows them row by row."""
 
     def __cinit__(self, p: cython.Py_ssize_t, *args):
-        self.active = ActiveSet(p, p)
-        self.null = ActiveSet(p, self.n_free) if self.n_free > 0 else None
+        self.active = ActiveSet(p)
+        self.null = ActiveSet(p) if self.n_free > 0 else None
         self.active.has_ridge = self.l1_ratio < 1.0
 
     def _admit(self, x, y, weight):
@@ -323,7 +323,7 @@ class LeastSquares(Objective):
         self._penalty_units()
         if self.n_free > 0:
             for j in range(self.p):
-                self.null.tau[j] = 0.0 if self.v[j] == 0.0 else INFINITY
+                self.null.tau[j] = 0.0 if self.penalty_factor[j] == 0.0 and self.v[j] == 0.0 else INFINITY
             self._tolerate(self.null)
             self.null.has_free = self.null.broken = True
             self.null.solve(self.moments)

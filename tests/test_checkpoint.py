@@ -23,7 +23,7 @@ from streamlasso import RAPClassifier, RAPRegressor, checkpoint, families, memor
 from streamlasso.families import Gaussian
 from streamlasso.memories import Window
 from streamlasso.penalties import ElasticNet, Ridge
-from streamlasso.tuners import SGD, Fixed, Tuner
+from streamlasso.tuners import SGD, Fixed, LogRMS, Tuner
 
 N, P = 60, 4
 CUTS = (1, 2, 9, 30, 47)
@@ -82,7 +82,7 @@ def goes_on(path, model, learn, n=N):
 def test_a_regressor_goes_on_to_the_bit(path, family, memory):
     X = rows()
     y = responses(family, X)
-    model = RAPRegressor(family=family, memory=memory, history=10)
+    model = RAPRegressor(family=family, memory=memory, tuner=LogRMS(), history=10)
     loaded = goes_on(path, model, lambda m, i, j: m.partial_fit(X[i:j], y[i:j]))
     assert loaded.predict(X).tobytes() == model.predict(X).tobytes()
 
@@ -102,7 +102,7 @@ SETTINGS = [
 def test_every_setting_goes_on_to_the_bit(path, family, memory, given_settings):
     X = rows()
     y = responses(families.Binomial(), X)
-    model = RAPRegressor(family=family, memory=memory, history=10, **given_settings)
+    model = RAPRegressor(family=family, memory=memory, history=10, **{"tuner": LogRMS(), **given_settings})
     goes_on(path, model, lambda m, i, j: m.partial_fit(X[i:j], y[i:j]))
 
 
@@ -111,7 +111,7 @@ def test_every_setting_goes_on_to_the_bit(path, family, memory, given_settings):
 def test_a_classifier_goes_on_to_the_bit(path, classes, memory):
     X = rows()
     y = labels(X, classes)
-    model = RAPClassifier(memory=memory, history=10)
+    model = RAPClassifier(memory=memory, tuner=LogRMS(), history=10)
     loaded = goes_on(path, model, lambda m, i, j: m.partial_fit(X[i:j], y[i:j], classes=classes))
     assert loaded.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
     assert loaded.classes_.dtype == model.classes_.dtype
@@ -128,7 +128,7 @@ def test_a_river_regressor_goes_on_to_the_bit(path, memory):
         for t in range(start, stop):
             model.learn_one(dict(zip(names[: 2 + t // 10], X[t].tolist(), strict=False)), y[t])
 
-    model = river.RAPRegressor(memory=memory, penalty_factor={3: 0.5})
+    model = river.RAPRegressor(memory=memory, tuner=LogRMS(), penalty_factor={3: 0.5})
     loaded = goes_on(path, model, learn)
     assert loaded.coef_ == model.coef_
     assert loaded.columns_.names == model.columns_.names
@@ -145,7 +145,7 @@ def test_a_river_classifier_goes_on_to_the_bit(path, classes):
                 dict(zip("abcd", X[t].tolist(), strict=True)), classes[min(t // 15 + t % 2, len(classes) - 1)]
             )
 
-    model = river.RAPClassifier(history=10)
+    model = river.RAPClassifier(tuner=LogRMS(), history=10)
     loaded = goes_on(path, model, learn)
     assert loaded.classes_ == model.classes_ == classes
     assert loaded.predict_proba_one({"a": 1.0}) == model.predict_proba_one({"a": 1.0})
@@ -233,7 +233,7 @@ def test_settings_changed_after_the_fit_do_not_change_the_learners(path):
 @pytest.fixture
 def saved(path):
     X = rows()
-    RAPRegressor(memory=0.95).fit(X, responses(Gaussian(), X)).save(path)
+    RAPRegressor(memory=0.95, tuner=LogRMS()).fit(X, responses(Gaussian(), X)).save(path)
     return path
 
 
@@ -384,8 +384,9 @@ FULL = """
 import resource, signal, sys
 import numpy as np
 from streamlasso import RAPRegressor
+from streamlasso.tuners import LogRMS
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-model = RAPRegressor().fit(np.eye(30), np.arange(30.0))
+model = RAPRegressor(tuner=LogRMS()).fit(np.eye(30), np.arange(30.0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
 try:
     model.save(sys.argv[1])
@@ -397,7 +398,8 @@ BUSY = """
 import sys
 import numpy as np
 from streamlasso import RAPRegressor
-model = RAPRegressor().fit(np.eye(200), np.arange(200.0))
+from streamlasso.tuners import LogRMS
+model = RAPRegressor(tuner=LogRMS()).fit(np.eye(200), np.arange(200.0))
 model.save(sys.argv[1])
 print("saved", flush=True)
 while True:
@@ -535,16 +537,17 @@ FORGERIES = {
     "members without coefficients": reshape("0/active.solution", (0, 2)),
     "sign that is none": set_at("0/active.solution", 0.5, 0, 1),
     "factor of zero": set_at("0/active.factor", 0.0),
-    "whole rows": set_at("0/counts", 1, 0),
-    "fewer than no rows": set_at("0/counts", -1, 0),
-    "removed rows": set_at("0/counts", 1, 1),
+    "whole rows": set_at("0/counts", 1, 1),
+    "fewer than no rows": set_at("0/counts", -1, 1),
+    "removed rows": set_at("0/counts", 1, 2),
+    "fewer than no rows taken in": set_at("0/counts", -1, 0),
     "unknown status": set_at("0/seen", 4, 1),
     "status before the first": set_at("0/seen", -1, 1),
     "fewer than no rows seen": set_at("0/seen", -1, 0),
     "too many rows seen": set_at("0/seen", 2**63 - 1, 0),
-    "infinite unit": set_at("0/lam", np.inf, 1),
-    "no unit": set_at("0/lam", 0.0, 1),
-    "unit that never comes back": set_at("0/lam", 1e300, 1),
+    "infinite unit": set_at("0/unit", np.inf, 0),
+    "no unit": set_at("0/unit", 0.0, 0),
+    "unit that never comes back": set_at("0/unit", 1e300, 0),
     "negative lam": set_at("0/lam", -1.0, 0),
     "negative weight": set_at("0/scaler.sums", -1.0, 0),
     "two memories of a tuner": reshape("0/tuner", 3),
@@ -592,9 +595,7 @@ def fuzzed():
     for family in families.EXAMPLES:
         y = responses(family, X)
         for memory, factor in [(0.9, None), (Window(10), None), (0.9, [0, 1, 1, 1]), (Window(10), [0, 1, 1, 1])]:
-            model = RAPRegressor(
-                family=family, memory=memory, penalty_factor=factor, history=6, penalty=ElasticNet(0.9)
-            )
+            model = RAPRegressor(family, memory, ElasticNet(0.9), LogRMS(), penalty_factor=factor, history=6)
             yield checkpoint._as_bytes(model.fit(X, y))
 
 

@@ -20,9 +20,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from streamlasso import RAPClassifier, RAPRegressor, families, memories
 from streamlasso.families import Binomial, Family, Gaussian
-from streamlasso.memories import Forgetting, Window
+from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import ElasticNet, Ridge
-from streamlasso.tuners import LARS, SGD, Fixed, Tuner
+from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Tuner
 
 N, P = 60, 4
 
@@ -52,18 +52,19 @@ def bits(model):
 
 CHECKED = [
     RAPRegressor(),
-    RAPRegressor(memory=Window(40)),
+    RAPRegressor(memory=Window(40), tuner=LogRMS()),
+    RAPRegressor(memory=AdaptiveForgetting((0.9, 0.99, 1.0)), tuner=LogRMS()),
     RAPRegressor(memory=1.0, penalty=Ridge()),
     RAPRegressor(penalty=ElasticNet(0.5), tuner=LARS(0.01)),
     RAPRegressor(family="poisson"),
-    RAPRegressor(family="gamma", memory=Window(30), history=10),
+    RAPRegressor(family="gamma", memory=Window(30), tuner=LogRMS(), history=10),
     RAPRegressor(tuner=Fixed(0.1)),
     RAPRegressor(tuner=SGD(0.01), curvature="previous", gradient="diagonal"),
-    RAPRegressor(batch_size=7),
-    RAPRegressor(fit_intercept=False, standardize=False, lambda_init=0.1),
+    RAPRegressor(tuner=LogRMS(), batch_size=7),
+    RAPRegressor(tuner=LogRMS(), fit_intercept=False, standardize=False, lambda_init=0.1),
     RAPClassifier(),
-    RAPClassifier(memory=Window(30), history=10, batch_size=7),
-    RAPClassifier(penalty=ElasticNet(0.5), curvature="previous", gradient="diagonal"),
+    RAPClassifier(memory=Window(30), tuner=LogRMS(), history=10, batch_size=7),
+    RAPClassifier(penalty=ElasticNet(0.5), tuner=LogRMS(), curvature="previous", gradient="diagonal"),
 ]
 
 ORDER = "rows are learnt in order, and older ones fade: a weight of 2 is not the row twice, nor are rows exchangeable"
@@ -92,8 +93,8 @@ def test_any_chunks_give_the_same_bits(data, family, memory, weighted):
     X = rows()
     y = responses(family, X)
     w = np.random.default_rng(3).integers(0, 3, size=N).astype(float) if weighted else None
-    whole = RAPRegressor(family=family, memory=memory, history=15).partial_fit(X, y, w)
-    pieces = RAPRegressor(family=family, memory=memory, history=15)
+    whole = RAPRegressor(family=family, memory=memory, tuner=LogRMS(), history=15).partial_fit(X, y, w)
+    pieces = RAPRegressor(family=family, memory=memory, tuner=LogRMS(), history=15)
     for i, j in chunks(data.draw, N):
         pieces.partial_fit(X[i:j], y[i:j], None if w is None else w[i:j])
     assert bits(pieces) == bits(whole)
@@ -103,8 +104,8 @@ def test_any_chunks_give_the_same_bits(data, family, memory, weighted):
 def test_any_chunks_give_the_same_classifier(data, n_classes):
     X = rows()
     y = labels(X, list("abcd")[:n_classes])
-    whole = RAPClassifier().partial_fit(X, y)
-    pieces = RAPClassifier()
+    whole = RAPClassifier(tuner=LogRMS()).partial_fit(X, y)
+    pieces = RAPClassifier(tuner=LogRMS())
     for i, j in chunks(data.draw, N):
         pieces.partial_fit(X[i:j], y[i:j], classes=list("abcd")[:n_classes])
     assert bits(pieces) == bits(whole)
@@ -292,7 +293,7 @@ def test_rows_of_weight_zero_are_not_there(family, memory):
     w = np.random.default_rng(3).uniform(0.1, 2.0, size=N)
     w[::3] = 0.0
     seen = w > 0
-    model = RAPRegressor(family=family, memory=memory, history=10)
+    model = RAPRegressor(family=family, memory=memory, tuner=LogRMS(), history=10)
     assert bits(clone(model).fit(X, y, w)) == bits(clone(model).fit(X[seen], y[seen], w[seen]))
 
 

@@ -14,11 +14,11 @@ from sklearn.metrics import log_loss, mean_gamma_deviance, mean_poisson_deviance
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
-from streamlasso.memories import Window
+from streamlasso.memories import AdaptiveForgetting, Window
 from streamlasso.penalties import ElasticNet
 from streamlasso.progressive import RunningMean
 from streamlasso.simulate import simulate
-from streamlasso.tuners import SGD, Fixed, Tuner
+from streamlasso.tuners import SGD, Fixed, LogRMS, Tuner
 
 MODULE = sys.modules["streamlasso.progressive"]
 AFTER = ("lam", "lam_max", "n_active", "effective_size", "status")
@@ -53,12 +53,14 @@ class Breaks(Tuner):
 
 
 REGRESSORS = [
-    RAPRegressor(memory=0.9),
+    RAPRegressor(),
+    RAPRegressor(memory=0.9, tuner=LogRMS()),
     RAPRegressor(memory=Window(15), penalty=ElasticNet(0.5), tuner=SGD(0.01), lambda_init=0.1),
-    RAPRegressor(family="poisson", memory=0.95, gradient="diagonal"),
-    RAPRegressor(family=Gamma(), curvature="previous", history=5),
+    RAPRegressor(family="poisson", memory=0.95, tuner=LogRMS(), gradient="diagonal"),
+    RAPRegressor(family=Gamma(), tuner=LogRMS(), curvature="previous", history=5),
     RAPRegressor(family="binomial", standardize=False),
-    RAPRegressor(family=OwnPoisson(), memory=0.95, history=10),
+    RAPRegressor(family=OwnPoisson(), memory=0.95, tuner=LogRMS(), history=10),
+    RAPRegressor(family=OwnPoisson(), memory=AdaptiveForgetting((0.9, 1.0))),
 ]
 
 
@@ -371,6 +373,7 @@ def test_unknown_column_names_the_known_ones():
 
 def test_missing_pandas_names_the_extra(monkeypatch):
     trace = progressive(RAPRegressor(), [[0.0], [1.0]], [0.0, 1.0])
+    trace.to_arrow()  # pyarrow looks for pandas once, and trips over a None in its place
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"streamlasso\[river\]"):
         trace.to_pandas()

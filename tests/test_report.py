@@ -13,6 +13,7 @@ from streamlasso import RAPClassifier, RAPRegressor, __version__, progressive
 from streamlasso.families import Family
 from streamlasso.report import write_report, write_whole
 from streamlasso.simulate import simulate
+from streamlasso.tuners import LogRMS
 
 VOID = {"meta", "img", "br"}
 
@@ -60,7 +61,7 @@ def page_of(trace, folder, **arguments):
 @pytest.fixture(scope="module")
 def trace():
     stream = simulate(0)
-    return progressive(RAPRegressor(memory=0.95), stream.X, stream.y, coef=True)
+    return progressive(RAPRegressor(memory=0.95, tuner=LogRMS()), stream.X, stream.y, coef=True)
 
 
 def classes(n_classes, names=None):

@@ -1,5 +1,7 @@
 """Every setting, from what a user wrote to what the engine takes: defaults, and refusals that say what is accepted."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,10 +9,10 @@ from hypothesis import strategies as st
 
 from streamlasso import RAPClassifier, RAPRegressor, families, memories, penalties, tuners
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
-from streamlasso.memories import Forgetting, Window
+from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet
 from streamlasso.settings import as_family, as_memory, as_penalty, as_tuner, build_learner
-from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Tuner
+from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Mixture, Tuner
 
 DEFAULTS = RAPRegressor().get_params()
 
@@ -22,7 +24,7 @@ def built(n_features=3, **settings):
 def test_defaults():
     settings = built()
     parts = {name: settings[name] for name in ("family", "memory", "penalty", "tuner")}
-    assert parts == {"family": Gaussian(), "memory": Forgetting(0.99), "penalty": L1(), "tuner": LogRMS(0.05)}
+    assert parts == {"family": Gaussian(), "memory": None, "penalty": L1(), "tuner": Mixture()}
     assert settings["penalty_factor"].tolist() == [1.0, 1.0, 1.0]
     assert (settings["gradient"], settings["curvature"]) == ("exact", "updated")
     assert (settings["fit_intercept"], settings["standardize"]) == (True, True)
@@ -42,18 +44,30 @@ def test_a_family_by_name(name, family):
 
 @given(st.floats(0, 1, exclude_min=True) | st.just(1) | st.just(np.float32(0.5)) | st.just(np.int64(1)))
 def test_a_number_is_a_forgetting_factor(r):
-    assert as_memory(r) == Forgetting(float(r))
+    assert as_memory(r, LogRMS()) == as_memory(r, Mixture()) == Forgetting(float(r))
 
 
 @pytest.mark.parametrize(
-    ("convert", "examples"), [(as_family, families), (as_memory, memories), (as_penalty, penalties), (as_tuner, tuners)]
+    ("convert", "parts"),
+    [
+        (as_family, families.EXAMPLES),
+        (partial(as_memory, tuner=LogRMS()), [*memories.EXAMPLES, AdaptiveForgetting()]),
+        (partial(as_memory, tuner=Mixture()), [*memories.EXAMPLES, AdaptiveForgetting()]),
+        (as_penalty, penalties.EXAMPLES),
+        (as_tuner, [*tuners.EXAMPLES, Mixture()]),
+    ],
 )
-def test_parts_are_taken_as_they_are(convert, examples):
-    assert all(convert(part) is part for part in examples.EXAMPLES)
+def test_parts_are_taken_as_they_are(convert, parts):
+    assert all(convert(part) is part for part in parts)
 
 
 def test_none_is_the_default_part():
-    assert (as_penalty(None), as_tuner(None)) == (L1(), LogRMS())
+    assert (as_penalty(None), as_tuner(None)) == (L1(), Mixture())
+
+
+def test_no_memory_is_left_to_a_mixture_and_is_a_factor_for_the_others():
+    assert as_memory(None, Mixture()) is None
+    assert all(as_memory(None, tuner) == Forgetting(0.99) for tuner in tuners.EXAMPLES)
 
 
 REFUSED = [
@@ -65,10 +79,9 @@ REFUSED = [
     ("memory", -0.5, ["memory=-0.5", "(0, 1]"]),
     ("memory", np.nan, ["memory=nan", "(0, 1]"]),
     ("memory", np.inf, ["memory=inf", "(0, 1]"]),
-    ("memory", True, ["memory=True", "Forgetting(r) or Window(n)"]),
-    ("memory", "0.9", ["memory='0.9'", "Forgetting(r) or Window(n)"]),
-    ("memory", None, ["memory=None", "Forgetting(r) or Window(n)"]),
-    ("memory", [0.9], ["memory=[0.9]", "Forgetting(r) or Window(n)"]),
+    ("memory", True, ["memory=True", "Forgetting(r), Window(n), AdaptiveForgetting() or None"]),
+    ("memory", "0.9", ["memory='0.9'", "Forgetting(r), Window(n), AdaptiveForgetting() or None"]),
+    ("memory", [0.9], ["memory=[0.9]", "Forgetting(r), Window(n), AdaptiveForgetting() or None"]),
     ("penalty", "l1", ["penalty='l1'", "L1()", "ElasticNet(l1_ratio)", "Ridge()"]),
     ("penalty", L1, ["penalty=", "L1()"]),
     ("penalty", 0.5, ["penalty=0.5", "L1()"]),
@@ -107,13 +120,34 @@ REFUSED = [
 )
 def test_a_bad_setting_is_named_with_its_value_and_what_is_accepted(name, value, words):
     with pytest.raises(ValueError) as error:
-        built(**{name: value})
+        built(**{"tuner": LogRMS(), name: value})
     assert all(word in str(error.value) for word in words), str(error.value)
 
 
 PARTS = [
     (lambda: Forgetting(0.0), ["memory=0.0", "(0, 1]"]),
     (lambda: Forgetting(1.0001), ["memory=1.0001", "1 never forgets"]),
+    (lambda: AdaptiveForgetting(()), ["AdaptiveForgetting(factors=())", "one factor or more", "(0, 1]"]),
+    (lambda: AdaptiveForgetting((0.9, 1.5)), ["AdaptiveForgetting(factors=(0.9, 1.5))", "(0, 1]"]),
+    (lambda: AdaptiveForgetting((0.0,)), ["AdaptiveForgetting(factors=(0.0,))", "(0, 1]"]),
+    (lambda: AdaptiveForgetting((np.nan,)), ["AdaptiveForgetting(factors=(nan,))", "(0, 1]"]),
+    (lambda: AdaptiveForgetting((True,)), ["AdaptiveForgetting(factors=(True,))", "(0, 1]"]),
+    (lambda: AdaptiveForgetting(0.9), ["AdaptiveForgetting(factors=0.9)", "one factor or more"]),
+    (lambda: AdaptiveForgetting(["0.9"]), ["AdaptiveForgetting(factors=['0.9'])", "one factor or more"]),
+    (lambda: Mixture(powers=()), ["Mixture(powers=())", "one number or more", "[0, 2]"]),
+    (lambda: Mixture(powers=0.1), ["Mixture(powers=0.1)", "one number or more"]),
+    (lambda: Mixture(powers=(0.0, -0.1)), ["Mixture(powers=(0.0, -0.1))", "[0, 2]"]),
+    (lambda: Mixture(powers=(2.1,)), ["Mixture(powers=(2.1,))", "[0, 2]"]),
+    (lambda: Mixture(powers=(np.nan,)), ["Mixture(powers=(nan,))", "[0, 2]"]),
+    (lambda: Mixture(powers="1"), ["Mixture(powers='1')", "[0, 2]"]),
+    (lambda: Mixture(powers=(0.5, 0.2)), ["Mixture(powers=(0.5, 0.2))", "rising order"]),
+    (lambda: Mixture(powers=(0.5, 0.5)), ["Mixture(powers=(0.5, 0.5))", "rising order"]),
+    (lambda: Mixture(factors=(0.9, -1.0)), ["Mixture(factors=(0.9, -1.0))", "forgetting factors", "(0, 1]"]),
+    (lambda: Mixture(factors=0.9), ["Mixture(factors=0.9)", "forgetting factors"]),
+    (lambda: Mixture(starts=-1), ["Mixture(starts=-1)", "a whole number from 0 to 1000"]),
+    (lambda: Mixture(starts=2.0), ["Mixture(starts=2.0)", "a whole number"]),
+    (lambda: Mixture(starts=True), ["Mixture(starts=True)", "a whole number"]),
+    (lambda: Mixture(starts=1001), ["Mixture(starts=1001)", "0 to 1000"]),
     (lambda: Window(0), ["Window(n=0)", "from 1 to"]),
     (lambda: Window(2.5), ["Window(n=2.5)", "whole number"]),
     (lambda: Window(True), ["Window(n=True)", "whole number"]),
@@ -143,7 +177,11 @@ def test_penalty_factors_of_all_kinds(factor):
 
 def test_numpy_scalars_are_numbers():
     settings = built(
-        history=np.int32(5), batch_size=np.int64(2), lambda_init=np.float32(0.5), fit_intercept=np.bool_(False)
+        tuner=LogRMS(),
+        history=np.int32(5),
+        batch_size=np.int64(2),
+        lambda_init=np.float32(0.5),
+        fit_intercept=np.bool_(False),
     )
     assert (settings["history"], settings["batch_size"], settings["lambda_init"], settings["fit_intercept"]) == (
         5,
@@ -151,6 +189,17 @@ def test_numpy_scalars_are_numbers():
         0.5,
         False,
     )
+
+
+@pytest.mark.parametrize("tuner", [None, Mixture(starts=0)], ids=str)
+def test_a_mixture_has_no_lambda_to_start_from(tuner):
+    with pytest.raises(ValueError, match=r"lambda_init=0.5: Mixture\(.*\) brings its own; leave it at None"):
+        built(tuner=tuner, lambda_init=0.5)
+
+
+def test_lists_are_tuples():
+    assert Mixture(powers=[0, 0.5], factors=[0.9]) == Mixture(powers=(0, 0.5), factors=(0.9,))
+    assert AdaptiveForgetting([0.9, 1]) == AdaptiveForgetting((0.9, 1))
 
 
 class Unfinished(Family):
@@ -175,7 +224,16 @@ def test_a_tuner_without_a_rule_is_refused():
 
 
 @pytest.mark.parametrize(
-    "part", [*families.EXAMPLES, *memories.EXAMPLES, *penalties.EXAMPLES, *tuners.EXAMPLES], ids=str
+    "part",
+    [
+        *families.EXAMPLES,
+        *memories.EXAMPLES,
+        *penalties.EXAMPLES,
+        *tuners.EXAMPLES,
+        AdaptiveForgetting((0.9, 1.0)),
+        Mixture(factors=(0.9,)),
+    ],
+    ids=str,
 )
 def test_parts_are_frozen_values(part):
     """Equal to their likes, hashable, and not to be changed."""

@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
@@ -25,7 +25,9 @@ from safetensors.numpy import save as bytes_of
 
 from streamlasso import families, memories, penalties, tuners
 from streamlasso.core.columns import Columns
-from streamlasso.core.learner import Learner, whole_rows
+from streamlasso.core.engine import Engine
+from streamlasso.core.learner import whole_rows
+from streamlasso.core.mixture import MixtureLearner, competing
 from streamlasso.settings import build_learner
 
 FORMAT = "streamlasso checkpoint"
@@ -42,6 +44,8 @@ LABELS = ("n_features_in_", "feature_names_in_", "classes_", "columns_")
 KINDS, LONGEST = "biufUO", 2**20
 #: The parts of the state that are sums and rows of the data, and so finite; what is made of them may overflow.
 DATA = ("scaler", "moments", "ring")
+#: The same of a mixture; none of them is negative.
+MIXED = ("dispersion", "shares/pi", "shares/w")
 #: The unit of weight never exceeds this (`learner.py`), and counts stay far from where integers end.
 LARGEST_UNIT, LARGEST_COUNT = 2.0**200, 2**62
 
@@ -273,20 +277,37 @@ def _states(n: int, tensors: dict[str, np.ndarray]) -> list[dict[str, np.ndarray
 def _template(engine: dict[str, Any], n_bytes: int) -> dict[str, np.ndarray]:
     """The state of a learner that has seen nothing, and so has the shape of all states."""
     n_features = len(engine["penalty_factor"])
-    if 8 * n_features**2 > n_bytes:
-        raise ValueError(f"{n_features} features, but no room for their products")
-    short = memories.Window(1) if engine["memory"].length else engine["memory"]
+    tuner, memory = engine["tuner"], engine["memory"]
+    n_models = 1
+    if isinstance(memory, memories.AdaptiveForgetting) or isinstance(tuner, tuners.Mixture):
+        stay, starts = competing(memory, tuner)
+        n_models = len(stay) + starts
+    if 8 * n_models * n_features**2 > n_bytes:
+        raise ValueError(f"{n_models} models of {n_features} features, but no room for their products")
+    short = memories.Window(1) if isinstance(engine["memory"], memories.Window) else engine["memory"]
     return build_learner(n_features, {**engine, "memory": short, "history": 1}).state()
 
 
-def _learner(engine: dict[str, Any], state: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> Learner:
+def _learner(engine: dict[str, Any], state: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> Engine:
     _check_shapes(state, template)
     _check_numbers(state)
     learner = build_learner(len(engine["penalty_factor"]), engine)
-    _check_counts(state, learner.settings)
+    for model, memory in _models(learner, state):
+        _check_model(model)
+        _check_counts(model, {**learner.settings, "memory": memory})
     with np.errstate(divide="ignore", over="ignore"):
         learner.restore(state)
     return learner
+
+
+def _models(learner: Engine, state: dict[str, np.ndarray]) -> Iterator[tuple[dict[str, np.ndarray], Any]]:
+    """The state of each model, with its memory: a mixture has several."""
+    if not isinstance(learner, MixtureLearner):
+        yield state, learner.settings["memory"]
+        return
+    for m, bank in enumerate(learner.banks):
+        prefix = f"bank{m}/"
+        yield {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}, bank.memory
 
 
 def _check_shapes(state: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> None:
@@ -305,16 +326,26 @@ def _check_shapes(state: dict[str, np.ndarray], template: dict[str, np.ndarray])
 
 def _check_numbers(state: dict[str, np.ndarray]) -> None:
     for name, array in state.items():
-        part, _, key = name.partition(".")
-        if part in DATA and not np.all(np.isfinite(array)):
+        where, _, key = name.partition(".")
+        part = where.rpartition("/")[2]
+        if (part in DATA or name in MIXED) and not np.all(np.isfinite(array)):
             raise ValueError(f"array {name} is not finite")
-        if key == "factor" and not state[f"{part}.age"][0] and not np.all(np.diag(array) > 0):
+        if name in MIXED and np.any(array < 0):
+            raise ValueError(f"array {name} is negative")
+        if key == "factor" and not state[f"{where}.age"][0] and not np.all(np.diag(array) > 0):
             raise ValueError(f"array {name} is no factor")
         if key == "solution" and not np.all(np.abs(array[:, 1]) == 1):
             raise ValueError(f"array {name} has signs that are none")
-    lam, unit = state["lam"]
-    if lam < 0 or not 0 < unit <= LARGEST_UNIT or not np.all(state["units.v"] >= 0):
-        raise ValueError(f"lam={lam}, unit={unit}, or a penalty, is out of range")
+        if array.dtype.kind == "i" and (np.any(array < 0) or np.any(array > LARGEST_COUNT)):
+            raise ValueError(f"array {name} is out of range")
+    if state["lam"][0] < 0:
+        raise ValueError("lam is negative")
+
+
+def _check_model(state: dict[str, np.ndarray]) -> None:
+    unit = state["unit"][0]
+    if not 0 < unit <= LARGEST_UNIT or not np.all(state["units.v"] >= 0):
+        raise ValueError(f"unit={unit}, or a penalty, is out of range")
     if np.any(state["ring.rest"][:, 1:3] < 0) or min(state["scaler.sums"][0], state["moments.sums"][0]) < 0:
         raise ValueError("a weight is negative")
 
@@ -323,10 +354,10 @@ def _check_counts(state: dict[str, np.ndarray], settings: dict[str, Any]) -> Non
     """The rows that are kept are those that the memory and the family would have kept."""
     window = settings["memory"].length
     history = whole_rows(settings["history"], settings["batch_size"], window)
-    gaussian = type(settings["family"]) is families.Gaussian
-    n_rows, n_seen, (n_whole, n_removed) = len(state["ring.x"]), state["seen"][0], state["counts"]
-    expected = min(n_seen, window or (0 if gaussian else history))
-    most_whole = 0 if gaussian else min(history, n_rows)
+    folded = type(settings["family"]) is families.Gaussian or isinstance(settings["tuner"], tuners.Mixture)
+    n_rows, (n_seen, n_whole, n_removed) = len(state["ring.x"]), state["counts"]
+    expected = min(n_seen, window or (0 if folded else history))
+    most_whole = 0 if folded else min(history, n_rows)
     if (
         n_rows != expected
         or not 0 <= n_whole <= most_whole
@@ -334,6 +365,3 @@ def _check_counts(state: dict[str, np.ndarray], settings: dict[str, Any]) -> Non
         or not 0 <= n_removed <= window
     ):
         raise ValueError(f"{n_rows} rows kept of {n_seen}, {n_whole} of them whole, {n_removed} removed")
-    for name, array in state.items():
-        if array.dtype.kind == "i" and (np.any(array < 0) or np.any(array > LARGEST_COUNT)):
-            raise ValueError(f"array {name} is out of range")

@@ -13,32 +13,33 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from streamlasso import checkpoint
-from streamlasso.core.learner import LARGEST, Learner, first_unfit
+from streamlasso.core.engine import LARGEST, Engine, first_unfit
 from streamlasso.families import Binomial, Family
+from streamlasso.selection import Selected, selected
 from streamlasso.settings import as_family, build_learner
 
 SHARED = """
     Parameters
     ----------
-    memory : float, Forgetting or Window, default=0.99
-        How the past fades; a float is a forgetting factor.
+    memory : float, Forgetting, Window or AdaptiveForgetting, default=None
+        How the past fades; a float is a forgetting factor. None leaves it to `Mixture`, and is .99 for other tuners.
     penalty : L1, ElasticNet or Ridge, default=None
         None is `L1()`.
-    tuner : Fixed, SGD, LARS, LogRMS or a Tuner of your own, default=None
-        How lam moves; None is `LogRMS()`.
+    tuner : Mixture, LogRMS, LARS, SGD, Fixed or a Tuner of your own, default=None
+        How lam moves; None is `Mixture()`, which chooses lam and memory together.
     gradient : {"exact", "diagonal"}, default="exact"
         The derivative of the coefficients with the whole Hessian, or with its diagonal (the paper's approximation).
     curvature : {"updated", "previous"}, default="updated"
         Whether that Hessian has the new row in it; "previous" is Algorithm 1 as printed.
     lambda_init : float, default=None
         Where lam starts; None is a tenth of lam_max at the tenth row (or the first after it where that is not 0), and
-        lam_max itself until then.
+        lam_max itself until then. Not with `Mixture`.
     penalty_factor : array of shape (n_features,), default=None
         Multiplies lam for each feature; 0 is never penalised.
     fit_intercept, standardize : bool, default=True
         An unpenalised intercept; a penalty in units of each feature's running standard deviation.
     history : int, default=64
-        Rows kept whole before they are folded into a quadratic; of no effect for the Gaussian family.
+        Rows kept whole before they are folded into a quadratic; of no effect for the Gaussian family and `Mixture`.
     batch_size : int, default=1
         Rows a step, within one call of `partial_fit`.
 
@@ -46,6 +47,7 @@ SHARED = """
     ----------
     coef_, intercept_, lambda_, lambda_max_ : the model now, its penalty, and the least one that empties it
     n_seen_, effective_size_ : rows learnt, and the weight omega that the memory holds of them
+    selected_ : of a mixture, the single sparse model that speaks for it: memory, since, lam, coef, support, ...
 """
 
 
@@ -59,14 +61,14 @@ class Rows(NamedTuple):
     X: np.ndarray
     targets: list[np.ndarray]
     weights: np.ndarray | None
-    learners: list[Learner]
+    learners: list[Engine]
     classes: np.ndarray | None = None
 
 
 class _RAP(BaseEstimator):
     """What both estimators share."""
 
-    learners_: list[Learner]
+    learners_: list[Engine]
     classes_: np.ndarray
     n_features_in_: int
 
@@ -102,10 +104,10 @@ class _RAP(BaseEstimator):
         return self._first.effective_size
 
     @property
-    def _first(self) -> Learner:
+    def _first(self) -> Engine:
         return self._fitted()[0]
 
-    def _fitted(self) -> list[Learner]:
+    def _fitted(self) -> list[Engine]:
         if not hasattr(self, "learners_"):
             raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call fit or partial_fit first.")
         return self.learners_
@@ -199,17 +201,17 @@ class RAPRegressor(RegressorMixin, _RAP):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(500, 5))
     >>> y = 2 * X[:, 1] + rng.normal(size=500)
-    >>> model = RAPRegressor(memory=0.99).partial_fit(X, y)
-    >>> model.coef_.round(1) + 0.0
-    array([0., 2., 0., 0., 0.])
-    >>> model.n_seen_
-    500
+    >>> model = RAPRegressor().partial_fit(X, y)
+    >>> model.predict([[0.0, 1.0, 0.0, 0.0, 0.0]]).round(1)
+    array([2.])
+    >>> model.selected_.support, model.n_seen_
+    (array([1, 2]), 500)
     """
 
     def __init__(
         self,
         family: Any = "gaussian",
-        memory: Any = 0.99,
+        memory: Any = None,
         penalty: Any = None,
         tuner: Any = None,
         gradient: str = "exact",
@@ -311,6 +313,10 @@ class RAPRegressor(RegressorMixin, _RAP):
     def lambda_max_(self) -> float:
         return self._first.lam_max
 
+    @property
+    def selected_(self) -> Selected:
+        return selected(self._first)
+
 
 class RAPClassifier(ClassifierMixin, _RAP):
     __doc__ = f"""Classification on a stream: a logistic regression with fading memory whose penalty tunes itself (RAP).
@@ -334,7 +340,7 @@ class RAPClassifier(ClassifierMixin, _RAP):
 
     def __init__(
         self,
-        memory: Any = 0.99,
+        memory: Any = None,
         penalty: Any = None,
         tuner: Any = None,
         gradient: str = "exact",
@@ -466,6 +472,10 @@ class RAPClassifier(ClassifierMixin, _RAP):
     def lambda_max_(self) -> float | np.ndarray:
         return _one_or_all([learner.lam_max for learner in self._fitted()])
 
+    @property
+    def selected_(self) -> Selected | list[Selected]:
+        return _one_or_all([selected(learner) for learner in self._fitted()])
+
 
 def _is_plain(values: Any, ndim: int) -> bool:
     """Is it an array as the engine takes it? To convert what need not be takes longer than to learn a row."""
@@ -490,5 +500,7 @@ def _named_if_no_number(name: str) -> Iterator[None]:
         raise ValueError(f"{name}: numbers are needed, but {error}; no row was learnt.") from None
 
 
-def _one_or_all(values: list[float]) -> float | np.ndarray:
-    return values[0] if len(values) == 1 else np.array(values)
+def _one_or_all(values: list[Any]) -> Any:
+    if len(values) == 1:
+        return values[0]
+    return values if isinstance(values[0], Selected) else np.array(values)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import log_expit, logsumexp, xlogy
 
-from streamlasso.core.learner import RECORD, STATUS, Learner
+from streamlasso.core.engine import RECORD, STATUS
+from streamlasso.core.learner import Learner
 from streamlasso.estimators import RAPClassifier, RAPRegressor, Rows
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
 from streamlasso.memories import Forgetting
@@ -301,7 +302,8 @@ class Trace:
     and status have a column a class, and coef is (row, class, feature).
 
     >>> from streamlasso import RAPRegressor, progressive
-    >>> model = RAPRegressor(memory=1.0, lambda_init=0.1)
+    >>> from streamlasso.tuners import LogRMS
+    >>> model = RAPRegressor(memory=1.0, tuner=LogRMS(), lambda_init=0.1)
     >>> trace = progressive(model, [[0.0], [1.0], [3.0]], [2.0, 4.0, 9.0], coef=True)
     >>> trace.prediction.round(3)
     array([0. , 2. , 7.5])

@@ -17,8 +17,9 @@ except ImportError as error:
 
 from streamlasso import checkpoint
 from streamlasso.core.columns import Columns, number
-from streamlasso.core.learner import Learner, first_unfit
+from streamlasso.core.engine import Engine, first_unfit
 from streamlasso.families import Binomial, Family
+from streamlasso.selection import Selected, selected
 from streamlasso.settings import build_learner
 
 __all__ = ["RAPClassifier", "RAPRegressor"]
@@ -42,7 +43,7 @@ class _RAP:
     """What both estimators share: learners as wide as the columns that the names have."""
 
     columns_: Columns
-    learners_: list[Learner]
+    learners_: list[Engine]
 
     def _start(self, settings: dict[str, Any]) -> None:
         """A learner that has seen no row: the features with a factor of their own, and one column without a name."""
@@ -78,7 +79,7 @@ class _RAP:
     def _n_learners(self) -> int:
         return 1
 
-    def _room_for(self, names: Iterable[Hashable]) -> tuple[Columns, list[Learner]]:
+    def _room_for(self, names: Iterable[Hashable]) -> tuple[Columns, list[Engine]]:
         """Columns and learners that have these names too. Nothing is theirs until the rows are learnt."""
         # Where features tie, the first column wins: so it must not matter in which order a row names them.
         new = sorted((name for name in names if name not in self.columns_), key=str)
@@ -106,17 +107,17 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from streamlasso.river import RAPRegressor
-    >>> model = RAPRegressor(memory=0.99)
+    >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.442237
-    >>> sorted(name for name, b in model.coef_.items() if b)
+    MAE: 0.25114
+    >>> [list(model.coef_)[j] for j in model.selected_.support]
     ['gallup', 'ipsos', 'morning_consult', 'rasmussen', 'you_gov']
     """
 
     def __init__(
         self,
         family: Any = "gaussian",
-        memory: Any = 0.99,
+        memory: Any = None,
         penalty: Any = None,
         tuner: Any = None,
         gradient: str = "exact",
@@ -194,6 +195,11 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
         """The least lam that empties the model."""
         return self.learners_[0].lam_max
 
+    @property
+    def selected_(self) -> Selected:
+        """Of a mixture, the single sparse model that speaks for it; its `coef` follows the order of `coef_`."""
+        return selected(self.learners_[0])
+
 
 class RAPClassifier(_RAP, base.MiniBatchClassifier):
     __doc__ = f"""Classification on a stream: logistic regression with fading memory whose l1 penalty tunes itself.
@@ -214,14 +220,14 @@ class RAPClassifier(_RAP, base.MiniBatchClassifier):
     --------
     >>> from river import datasets, evaluate, metrics
     >>> from streamlasso.river import RAPClassifier
-    >>> model = RAPClassifier(memory=1.0)
+    >>> model = RAPClassifier()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 89.91%
+    Accuracy: 89.43%
     """
 
     def __init__(
         self,
-        memory: Any = 0.99,
+        memory: Any = None,
         penalty: Any = None,
         tuner: Any = None,
         gradient: str = "exact",
@@ -272,13 +278,13 @@ class RAPClassifier(_RAP, base.MiniBatchClassifier):
         self._learn(columns, learners, rows, labels, weights)
 
     def _learn(
-        self, columns: Columns, learners: list[Learner], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
+        self, columns: Columns, learners: list[Engine], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
     ) -> None:
         """Piece by piece, each without new classes; the model changes only when all pieces are learnt."""
         if not weights.any():
             return
-        if len(learners) > 1:
-            # A tuner written in Python may raise half-way, a person may interrupt between two classes.
+        if not all(learner.compiled for learner in learners):
+            # A tuner or family written in Python may raise half-way. To copy a mixture costs more than to teach it.
             learners = [copy(learner) for learner in learners]
         classes = list(self.classes_)
         start = 0
@@ -335,7 +341,7 @@ class RAPClassifier(_RAP, base.MiniBatchClassifier):
         return 1 + len(_speakers(list(set(self.classes_))))
 
     @property
-    def _models(self) -> dict[Hashable, Learner]:
+    def _models(self) -> dict[Hashable, Engine]:
         return dict(zip(_speakers(self.classes_), self.learners_[1:], strict=True))
 
     @property
@@ -354,6 +360,10 @@ class RAPClassifier(_RAP, base.MiniBatchClassifier):
     def lambda_max_(self) -> dict[Hashable, float]:
         return {label: learner.lam_max for label, learner in self._models.items()}
 
+    @property
+    def selected_(self) -> dict[Hashable, Selected]:
+        return {label: selected(learner) for label, learner in self._models.items()}
+
 
 # --- classes --------------------------------------------------------------------------------------------------------
 
@@ -364,7 +374,7 @@ def _speakers(classes: list[Hashable]) -> list[Hashable]:
 
 
 def _teach(
-    learners: list[Learner], classes: list[Hashable], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
+    learners: list[Engine], classes: list[Hashable], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
 ) -> None:
     if not labels:
         return
@@ -373,7 +383,7 @@ def _teach(
         learner.learn(rows, np.array([float(label == speaker) for label in labels]), weights)
 
 
-def _with_one_more(learners: list[Learner], n_classes: int) -> list[Learner]:
+def _with_one_more(learners: list[Engine], n_classes: int) -> list[Engine]:
     """The learners when the n-th class has just appeared."""
     if n_classes == 1:
         return learners

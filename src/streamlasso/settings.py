@@ -7,28 +7,30 @@ from typing import Any
 
 import numpy as np
 
+from streamlasso.core.engine import Engine
 from streamlasso.core.learner import Learner
+from streamlasso.core.mixture import MixtureLearner
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
-from streamlasso.memories import Forgetting, Window
+from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet, Ridge
-from streamlasso.tuners import LogRMS, Tuner
+from streamlasso.tuners import Mixture, Tuner
 
 FAMILIES = {"gaussian": Gaussian, "binomial": Binomial, "poisson": Poisson, "gamma": Gamma}
-MEMORIES = (Forgetting, Window)
+Memory = Forgetting | Window | AdaptiveForgetting
+MEMORIES = (Forgetting, Window, AdaptiveForgetting)
 PENALTIES = (L1, ElasticNet, Ridge)
 #: More rows than any machine keeps whole.
 MOST_ROWS = 10**9
 
 
-def build_learner(n_features: int, settings: dict[str, Any]) -> Learner:
+def build_learner(n_features: int, settings: dict[str, Any]) -> Engine:
     """A fresh engine for `n_features` columns, or an error that says which setting is wrong and what it may be."""
     tuner = as_tuner(settings["tuner"])
-    if settings["lambda_init"] is not None and tuner.lambda_init is not None:
+    memory = as_memory(settings["memory"], tuner)
+    if settings["lambda_init"] is not None and (tuner.lambda_init is not None or isinstance(tuner, Mixture)):
         raise ValueError(f"lambda_init={settings['lambda_init']!r}: {tuner!r} brings its own; leave it at None")
-    return Learner(
-        n_features,
+    parts = dict(
         family=as_family(settings["family"]),
-        memory=as_memory(settings["memory"]),
         penalty=as_penalty(settings["penalty"]),
         tuner=tuner,
         gradient=_one_of("gradient", settings["gradient"], ("exact", "diagonal")),
@@ -40,6 +42,8 @@ def build_learner(n_features: int, settings: dict[str, Any]) -> Learner:
         history=_whole("history", settings["history"]),
         batch_size=_whole("batch_size", settings["batch_size"]),
     )
+    one = not isinstance(tuner, Mixture) and not isinstance(memory, AdaptiveForgetting)
+    return (Learner if one else MixtureLearner)(n_features, memory=memory, **parts)
 
 
 def as_family(family: str | Family) -> Family:
@@ -51,13 +55,17 @@ def as_family(family: str | Family) -> Family:
     raise ValueError(f"family={family!r}: one of {', '.join(map(repr, FAMILIES))}, or a Family object")
 
 
-def as_memory(memory: float | Forgetting | Window) -> Forgetting | Window:
-    """The memory itself; a number is a forgetting factor."""
+def as_memory(memory: Any, tuner: Tuner) -> Memory | None:
+    """The memory itself; a number is a forgetting factor. None leaves it to `Mixture`, and is .99 for other tuners."""
+    if memory is None:
+        return None if isinstance(tuner, Mixture) else Forgetting(0.99)
     if isinstance(memory, MEMORIES):
         return memory
     if isinstance(memory, Real) and not isinstance(memory, bool):
         return Forgetting(float(memory))
-    raise ValueError(f"memory={memory!r}: a forgetting factor in (0, 1], Forgetting(r) or Window(n)")
+    raise ValueError(
+        f"memory={memory!r}: a forgetting factor in (0, 1], Forgetting(r), Window(n), AdaptiveForgetting() or None"
+    )
 
 
 def as_penalty(penalty: Any) -> L1 | ElasticNet | Ridge:
@@ -70,12 +78,12 @@ def as_penalty(penalty: Any) -> L1 | ElasticNet | Ridge:
 
 
 def as_tuner(tuner: Any) -> Tuner:
-    """The tuner itself; None is LogRMS()."""
+    """The tuner itself; None is Mixture()."""
     if tuner is None:
-        return LogRMS()
+        return Mixture()
     if isinstance(tuner, Tuner):
         return tuner
-    raise ValueError(f"tuner={tuner!r}: a tuner of streamlasso.tuners, such as LogRMS() or Fixed(lam)")
+    raise ValueError(f"tuner={tuner!r}: a tuner of streamlasso.tuners, such as Mixture(), LogRMS() or Fixed(lam)")
 
 
 def _one_of(name: str, value: Any, accepted: tuple[str, ...]) -> str:

@@ -60,7 +60,7 @@ def simulate(
     """
     rng = np.random.default_rng(seed)
     family = Gaussian() if family is None else family
-    X = np.vstack([_features(rng, length, n_features) for length in lengths])
+    X = np.ascontiguousarray(np.vstack([_features(rng, length, n_features) for length in lengths]))
     beta = np.vstack([_coefficients(rng, n_features, density) for density in densities])
     regime = np.repeat(np.arange(len(densities)), lengths)
     eta = np.einsum("ij,ij->i", X, beta[regime])

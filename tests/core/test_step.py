@@ -6,7 +6,7 @@ import pytest
 from oracles.replay import Stream, judged, learner, problems, run, same_bits
 from oracles.weights import weighted_mean, weights
 from streamlasso import families, memories, tuners
-from streamlasso.core.learner import RECORD, STATUS
+from streamlasso.core.engine import RECORD, STATUS
 from streamlasso.families import Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet, Ridge

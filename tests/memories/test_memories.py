@@ -5,11 +5,12 @@ import pickle
 import numpy as np
 import pytest
 
+from oracles.mixtures import COMPOSED
 from oracles.replay import judged, learner, run
 from oracles.weights import weights
 from streamlasso import memories
 from streamlasso.families import Gaussian
-from streamlasso.memories import Forgetting, Window
+from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import L1
 from streamlasso.tuners import LogRMS
 
@@ -17,7 +18,9 @@ every_memory = pytest.mark.parametrize("memory", memories.EXAMPLES, ids=str)
 
 
 def test_every_memory_is_exported():
-    assert {type(memory).__name__ for memory in memories.EXAMPLES} == set(memories.__all__)
+    built_in = {getattr(memories, name) for name in memories.__all__}
+    assert {type(memory) for memory in memories.EXAMPLES} == built_in - {*COMPOSED}
+    assert {AdaptiveForgetting} == built_in & {*COMPOSED}
 
 
 @pytest.mark.parametrize("r", [0.5, 0.99, 1.0])
@@ -76,7 +79,7 @@ def test_a_window_of_no_whole_number_of_rows_is_refused(n):
         Window(n)
 
 
-@every_memory
+@pytest.mark.parametrize("memory", [*memories.EXAMPLES, AdaptiveForgetting(), AdaptiveForgetting([0.9, 1])], ids=str)
 def test_it_is_a_frozen_value(memory):
     assert pickle.loads(pickle.dumps(memory)) == memory
     assert eval(repr(memory), vars(memories)) == memory

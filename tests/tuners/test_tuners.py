@@ -5,12 +5,13 @@ import pickle
 import numpy as np
 import pytest
 
+from oracles.mixtures import COMPETITIONS, COMPOSED
 from oracles.replay import learner, run
 from streamlasso import families, tuners
 from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
-from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Tuner
+from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Mixture, Tuner
 
 every_tuner = pytest.mark.parametrize("tuner", tuners.EXAMPLES, ids=str)
 BASE = dict(memory=Forgetting(0.97), penalty=L1())
@@ -18,7 +19,8 @@ BASE = dict(memory=Forgetting(0.97), penalty=L1())
 
 def test_every_tuner_is_exported():
     built_in = {getattr(tuners, name) for name in tuners.__all__} - {Tuner}
-    assert {type(tuner) for tuner in tuners.EXAMPLES} == built_in
+    assert {type(tuner) for tuner in tuners.EXAMPLES} == built_in - {*COMPOSED}
+    assert {Mixture} == built_in & {*COMPOSED}
 
 
 def test_the_rules():
@@ -98,7 +100,7 @@ def test_a_penalty_that_is_not_a_number_from_0_up_is_refused(lam):
         Fixed(lam)
 
 
-@every_tuner
+@pytest.mark.parametrize("tuner", [*tuners.EXAMPLES, *(tuner for _, tuner in COMPETITIONS.values())], ids=str)
 def test_it_is_a_value(tuner):
     copy = pickle.loads(pickle.dumps(tuner))
     assert copy == tuner and hash(copy) == hash(tuner) and repr(copy) == repr(tuner)

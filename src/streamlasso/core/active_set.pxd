@@ -22,6 +22,10 @@ cdef class ActiveSet:
     cdef void reset(self) noexcept nogil
     cdef void remember(self) noexcept nogil
     cdef void recall(self) noexcept nogil
+    cdef void follow(self, ActiveSet other) noexcept nogil
+    cdef double times(self, const double* x) noexcept nogil
+    cdef void add_to(self, double* coef, double weight) noexcept nogil
+    cdef double spread(self, const double* z) noexcept nogil
     cdef void absorb(self, double* z) noexcept nogil
     cdef void expel(self, double* z) noexcept nogil
     cdef void _join(self, Py_ssize_t j, double sign, double b) noexcept nogil

@@ -126,6 +126,41 @@ class ActiveSet:
             self._join(self.kept_members[i], self.kept_sign[i], self.kept_b[i])
         self.broken = True
 
+    def follow(self, other):
+        """Start from the solution of another active set on the same problem."""
+        i: cython.Py_ssize_t
+        self.kept = other.factor.k
+        for i in range(self.kept):
+            self.kept_members[i] = other.members[i]
+            self.kept_b[i] = other.b[i]
+            self.kept_sign[i] = other.sign[i]
+        self.recall()
+
+    def times(self, x):
+        """x'b"""
+        i: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for i in range(self.factor.k):
+            total += x[self.members[i]] * self.b[i]
+        return total
+
+    def add_to(self, coef, weight):
+        """coef += weight b"""
+        i: cython.Py_ssize_t
+        for i in range(self.factor.k):
+            coef[self.members[i]] += weight * self.b[i]
+
+    def spread(self, z):
+        """z_A' H_A^{-1} z_A, for a row z."""
+        i: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for i in range(self.factor.k):
+            self.target[i] = z[self.members[i]]
+        self.factor.solve(cython.address(self.target[0]))
+        for i in range(self.factor.k):
+            total += self.target[i] * z[self.members[i]]
+        return total
+
     # --- the rows of the stream ---------------------------------------------------------------------------------
 
     def absorb(self, z):

@@ -1,4 +1,4 @@
-from streamlasso.core.learner cimport Learner
+from streamlasso.core.engine cimport Engine
 
 
 cdef class Columns:
@@ -12,11 +12,11 @@ cdef class Columns:
     cdef readonly Py_ssize_t width
 
     cpdef bint fill(self, x) except -1
-    cpdef double eta(self, Learner learner, x) except? -1
-    cpdef double predict(self, Learner learner, x) except? -1
-    cpdef bint learn(self, Learner learner, x, y, weight) except -1
+    cpdef double eta(self, Engine learner, x) except? -1
+    cpdef double predict(self, Engine learner, x) except? -1
+    cpdef bint learn(self, Engine learner, x, y, weight) except -1
     cpdef double weigh(self, weight) except? -1
-    cdef int _fit(self, Learner learner) except -1
+    cdef int _fit(self, Engine learner) except -1
 
 
 cpdef double number(name, value) except? -1

@@ -6,7 +6,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs
 from cython.cimports.streamlasso.families.gaussian import Gaussian
 
-from streamlasso.core.learner import LARGEST, RECORD
+from streamlasso.core.engine import LARGEST, RECORD
 
 _LARGEST = cython.declare(cython.double, LARGEST)
 
@@ -90,7 +90,7 @@ class Columns:
         """b0 + x'b; names without a column have no coefficient."""
         self._fit(learner)
         self.fill(x)
-        return learner.objective.predict(cython.address(self.x[0, 0]))
+        return learner.eta_at(cython.address(self.x[0, 0]))
 
     def predict(self, learner, x):
         """The mean of the response, given the row."""
@@ -121,8 +121,8 @@ class Columns:
 
     def _fit(self, learner):
         """The engine trusts the row to be as wide as it is itself."""
-        if learner.objective.p != self.width:
-            raise ValueError(f"{self.width} columns do not fit a learner of {learner.objective.p} features")
+        if learner.p != self.width:
+            raise ValueError(f"{self.width} columns do not fit a learner of {learner.p} features")
         return 0
 
 

@@ -158,7 +158,9 @@ class Factor:
     def state(self):
         """U with D on its diagonal."""
         k = self.k
-        return np.triu(np.array(self.U)[:k, :k], 1) + np.diag(np.array(self.d)[:k])
+        U = np.triu(np.array(self.U)[:k, :k], 1)
+        U[np.diag_indices(k)] = np.array(self.d)[:k]
+        return U
 
     def restore(self, state):
         k = len(state)

@@ -449,13 +449,13 @@ class Likelihood(Objective):
         self._set_lam_max(cython.address(self.null.g[0]))
         return 0
 
-    def solve(self, lam, omega):
+    def solve(self, lam):
         j: cython.Py_ssize_t
         status: cython.int
         weight: cython.double = self.scaler.weight
         if self._one_response():
             self.active.reset()
-            self._constant_response(omega)
+            self._constant_response(self.effective_size())
             return SOLVED
         for j in range(self.p):
             self.main.tau[j] = lam * weight * self.l1_ratio * self.v[j] if self.v[j] < INFINITY else INFINITY

@@ -41,6 +41,7 @@ cdef class Ring:
     cdef double[::1] y, weight, curvature, target
 
     cdef Py_ssize_t slot(self, Py_ssize_t i) noexcept nogil
+    cdef void clear(self) noexcept nogil
     cdef Py_ssize_t push(self, const double* x, double y, double weight) noexcept nogil
     cdef void forget_oldest(self) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil

@@ -335,6 +335,9 @@ class Ring:
         i += self.start
         return i - self.capacity if i >= self.capacity else i
 
+    def clear(self):
+        self.count = self.start = 0
+
     def push(self, x, y, weight):
         slot: cython.Py_ssize_t = self.slot(self.count)
         memcpy(cython.address(self.x[slot, 0]), x, self.x.shape[1] * cython.sizeof(cython.double))

@@ -1,5 +1,3 @@
-cimport cython
-
 from streamlasso.core.active_set cimport ActiveSet
 from streamlasso.core.moments cimport Moments, Ring, Scaler
 from streamlasso.families.base cimport Family
@@ -13,22 +11,28 @@ cdef class Objective:
     cdef Ring ring
     cdef ActiveSet active
     cdef bint fit_intercept, standardize, diagonal
-    cdef double l1_ratio, intercept, norm, lam_max
+    cdef double l1_ratio, decay, unit, intercept, norm, lam_max
     cdef double[::1] penalty_factor, v, size, slope_b, slope_mean
     cdef Py_ssize_t[::1] slope_members
-    cdef Py_ssize_t n_free, window, history, n_whole, n_removed, n_slope
+    cdef Py_ssize_t n_free, window, history, n_seen, n_whole, n_removed, n_slope
 
     cdef double predict(self, const double* x) noexcept nogil
     cdef int absorb(self, const double* x, double y, double weight) except -1 nogil
+    cdef void forget(self) noexcept nogil
+    cdef void _grow_unit(self) noexcept nogil
     cdef void rescale(self, double factor) noexcept nogil
     cdef int differentiate(self, double lam) except -1 nogil
     cdef double slope_of(self, const double* x) noexcept nogil
     cdef int measure(self) except -1 nogil
-    cdef int solve(self, double lam, double omega) except -1 nogil
+    cdef int solve(self, double lam) except -1 nogil
+    cdef double effective_size(self) noexcept nogil
 
     cdef int _admit(self, const double* x, double y, double weight) except -1 nogil
     cdef void _expel_oldest(self) noexcept nogil
     cdef void _rebuild(self) noexcept nogil
+    cdef void _gained(self, double* z) noexcept nogil
+    cdef void _lost(self, double* z) noexcept nogil
+    cdef void _lost_track(self) noexcept nogil
     cdef void _penalty_units(self) noexcept nogil
     cdef void _ridge(self, ActiveSet active, double lam) noexcept nogil
     cdef double _first_to_enter(self, double* g, Py_ssize_t* first) noexcept nogil
@@ -39,8 +43,10 @@ cdef class Objective:
     cdef void _solve_direction(self, Moments m) noexcept nogil
 
 
-@cython.final
 cdef class LeastSquares(Objective):
     cdef ActiveSet null
 
     cdef void _tolerate(self, ActiveSet active) noexcept nogil
+    cdef void _enter(self, const double* x, double y, double weight, double target, double curvature) noexcept nogil
+    cdef int solve_for(self, ActiveSet active, double lam) noexcept nogil
+    cdef double intercept_of(self, ActiveSet active) noexcept nogil

@@ -30,6 +30,10 @@ from cython.cimports.streamlasso.families.base import Family
 
 #: A condition of the Gaussian problem holds if it holds to this share of sd(x_j) sd(y).
 TOLERANCE = cython.declare(cython.double, 1e-12)
+#: A row that weighs less than this after one step weighs nothing in doubles.
+LEAST_DECAY = cython.declare(cython.double, 1e-100)
+#: The unit of weight is brought back by this factor, a power of four, when it has grown beyond its inverse.
+SHRINK = cython.declare(cython.double, 2.0**-200)
 #: Ridge has no finite lam_max; glmnet's convention is to take the one of this l1_ratio.
 LEAST_L1_RATIO = cython.declare(cython.double, 1e-3)
 
@@ -47,6 +51,7 @@ class Objective:
         fit_intercept: cython.bint,
         standardize: cython.bint,
         diagonal: cython.bint,
+        decay: cython.double,
         window: cython.Py_ssize_t,
         history: cython.Py_ssize_t,
     ):
@@ -58,6 +63,8 @@ class Objective:
         self.fit_intercept = fit_intercept
         self.standardize = standardize
         self.diagonal = diagonal
+        self.decay = max(decay, LEAST_DECAY)
+        self.unit = 1.0
         self.window = window
         self.history = history
         self.scaler = Scaler(p)
@@ -69,25 +76,47 @@ class Objective:
         self.slope_mean = np.zeros(p)
         self.slope_members = np.zeros(p, dtype=np.intp)
         self.intercept = self.norm = self.lam_max = 0.0
-        self.n_whole = self.n_removed = self.n_slope = 0
+        self.n_seen = self.n_whole = self.n_removed = self.n_slope = 0
 
     def predict(self, x):
         """eta = b0 + x'b"""
-        i: cython.Py_ssize_t
-        eta: cython.double = self.intercept
-        for i in range(self.active.factor.k):
-            eta += x[self.active.members[i]] * self.active.b[i]
-        return eta
+        return self.intercept + self.active.times(x)
 
     # --- the rows -----------------------------------------------------------------------------------------------
 
     def absorb(self, x, y, weight):
         """Take a row in, and out of a full window the oldest."""
+        self._grow_unit()
+        weight *= self.unit
         self.scaler.add(x, y, weight)
         self._admit(x, y, weight)
+        self.n_seen += 1
         if self.window > 0 and self.ring.count > self.window:
             self._expel_oldest()
         return 0
+
+    def forget(self):
+        """Start afresh."""
+        self.scaler.clear()
+        self.moments.clear()
+        self.ring.clear()
+        self.active.reset()
+        self.unit = 1.0
+        self.intercept = self.lam_max = 0.0
+        self.n_seen = self.n_whole = self.n_removed = 0
+
+    def _grow_unit(self):
+        """The newest row weighs more where all older ones should fade; before that overflows, all are scaled back."""
+        if self.n_seen == 0:
+            return
+        self.unit /= self.decay
+        while self.unit > 1.0 / SHRINK:
+            self.rescale(SHRINK)
+            self.unit *= SHRINK
+
+    def effective_size(self):
+        """omega, in units of the newest row."""
+        return self.scaler.weight / self.unit
 
     def _admit(self, x, y, weight):
         return 0
@@ -108,7 +137,7 @@ class Objective:
             return
         self.scaler.remove(x, self.ring.y[slot], weight)
         if folded:
-            self.active.expel(self.moments.remove(x, self.ring.target[slot], curvature))
+            self._lost(self.moments.remove(x, self.ring.target[slot], curvature))
         if self.scaler.stale or self.n_removed >= self.window:
             self._rebuild()
 
@@ -125,8 +154,20 @@ class Objective:
                 self.moments.add(
                     cython.address(self.ring.x[slot, 0]), self.ring.target[slot], self.ring.curvature[slot]
                 )
-        self.active.broken = True
+        self._lost_track()
         self.n_removed = 0
+
+    def _gained(self, z):
+        """S has become S + z z'."""
+        self.active.absorb(z)
+
+    def _lost(self, z):
+        """S has become S - z z'."""
+        self.active.expel(z)
+
+    def _lost_track(self):
+        """S is new: the factor has to be."""
+        self.active.broken = True
 
     def rescale(self, factor):
         """All weights times a power of four."""
@@ -265,7 +306,7 @@ class Objective:
         """The units of the penalty, and lam_max."""
         return 0
 
-    def solve(self, lam, omega):
+    def solve(self, lam):
         """The minimiser at lam; returns the solver's word on how it went."""
         return 0
 
@@ -278,7 +319,8 @@ class Objective:
             "units.size": np.array(self.size),
             "units.g": np.array(self.active.g),
             "point": np.array([self.intercept, self.lam_max]),
-            "counts": np.array([self.n_whole, self.n_removed], dtype=np.int64),
+            "unit": np.array([self.unit]),
+            "counts": np.array([self.n_seen, self.n_whole, self.n_removed], dtype=np.int64),
         }
         for name, part in self.parts().items():
             out.update({f"{name}.{key}": value for key, value in part.state().items()})
@@ -289,7 +331,8 @@ class Objective:
         np.asarray(self.size)[:] = state["units.size"]
         np.asarray(self.active.g)[:] = state["units.g"]
         self.intercept, self.lam_max = state["point"]
-        self.n_whole, self.n_removed = state["counts"]
+        self.unit = state["unit"][0]
+        self.n_seen, self.n_whole, self.n_removed = state["counts"]
         for name, part in self.parts().items():
             part.restore({key[len(name) + 1 :]: value for key, value in state.items() if key.startswith(name + ".")})
         if not 0 <= self.n_whole <= self.ring.count:
@@ -309,13 +352,17 @@ class LeastSquares(Objective):
         self.active.has_ridge = self.l1_ratio < 1.0
 
     def _admit(self, x, y, weight):
+        self._enter(x, y, weight, y, weight)
+        return 0
+
+    def _enter(self, x, y, weight, target, curvature):
+        """A row enters S and c with this target and curvature; a window keeps it, to take it out again."""
         slot: cython.Py_ssize_t
-        self.active.absorb(self.moments.add(x, y, weight))
+        self._gained(self.moments.add(x, target, curvature))
         if self.window > 0:
             slot = self.ring.push(x, y, weight)
-            self.ring.curvature[slot] = weight
-            self.ring.target[slot] = y
-        return 0
+            self.ring.curvature[slot] = curvature
+            self.ring.target[slot] = target
 
     def measure(self):
         j: cython.Py_ssize_t
@@ -338,25 +385,34 @@ class LeastSquares(Objective):
         for j in range(self.p):
             active.tol[j] = share * self.size[j]
 
-    def solve(self, lam, omega):
-        i: cython.Py_ssize_t
+    def solve(self, lam):
+        status: cython.int = self.solve_for(self.active, lam)
+        self.intercept = self.intercept_of(self.active)
+        return status
+
+    def solve_for(self, active, lam):
+        """The minimiser at lam, into this active set."""
         j: cython.Py_ssize_t
-        status: cython.int
         weight: cython.double = lam * self.scaler.weight * self.l1_ratio
-        tau: cython.p_double = cython.address(self.active.tau[0])
+        tau: cython.p_double = cython.address(active.tau[0])
         v: cython.p_double = cython.address(self.v[0])
         for j in range(self.p):
             tau[j] = weight * v[j] if v[j] < INFINITY else INFINITY
-        self._tolerate(self.active)
-        self.active.has_free = self.n_free > 0 or weight == 0.0
-        if self.active.has_ridge:
-            self._ridge(self.active, lam)
-        status = self.active.solve(self.moments)
-        if self.fit_intercept:
-            self.intercept = self.moments.target_mean
-            for i in range(self.active.factor.k):
-                self.intercept -= self.moments.mean[self.active.members[i]] * self.active.b[i]
-        return status
+        self._tolerate(active)
+        active.has_free = self.n_free > 0 or weight == 0.0
+        if active.has_ridge:
+            self._ridge(active, lam)
+        return active.solve(self.moments)
+
+    def intercept_of(self, active):
+        """The profiled intercept b0."""
+        i: cython.Py_ssize_t
+        intercept: cython.double = self.moments.target_mean
+        if not self.fit_intercept:
+            return 0.0
+        for i in range(active.factor.k):
+            intercept -= self.moments.mean[active.members[i]] * active.b[i]
+        return intercept
 
     def parts(self):
         parts = Objective.parts(self)

@@ -58,6 +58,8 @@ class Family(Part):
             raise TypeError(f"{cls.__name__}: a family gives {', '.join(REQUIRED)}; missing: {', '.join(missing)}")
 
     compiled = False
+    #: Whether the noise has a scale that has to be learnt; a class has none.
+    has_scale = True
 
     def loss(self, y, eta):
         """loss(y, eta), element by element."""

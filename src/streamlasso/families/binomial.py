@@ -17,6 +17,7 @@ class Binomial(Family):
     """
 
     compiled = True
+    has_scale = False
 
     def loss_at(self, y, eta):
         return log1p(exp(-fabs(eta))) + (1.0 - y if eta > 0.0 else -y) * eta

@@ -4,9 +4,10 @@ from streamlasso.tuners.base import Tuner
 from streamlasso.tuners.fixed import Fixed
 from streamlasso.tuners.lars import LARS
 from streamlasso.tuners.log_rms import LogRMS
+from streamlasso.tuners.mixture import Mixture
 from streamlasso.tuners.sgd import SGD
 
-__all__ = ["LARS", "SGD", "Fixed", "LogRMS", "Tuner"]
+__all__ = ["LARS", "SGD", "Fixed", "LogRMS", "Mixture", "Tuner"]
 
 #: One setting or more of each part: the contract tests run over them.
 EXAMPLES = (Fixed(0.1), SGD(0.01), LARS(0.01), LogRMS())

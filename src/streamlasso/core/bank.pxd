@@ -1,0 +1,33 @@
+cimport cython
+
+from streamlasso.core.learner cimport Learner
+from streamlasso.core.path cimport Path
+
+
+cdef class Bank:
+    cdef readonly Py_ssize_t n
+    cdef readonly object memory
+
+    cdef int predict(self, const double* x, double* eta) except -1 nogil
+    cdef int learn(
+        self, Py_ssize_t n, const double* X, const double* y, const double* w, const double* guess, const double* weight,
+        Py_ssize_t leader,        double eta_low, double eta_high
+    ) except -1 nogil
+    cdef void blend(self, const double* weight, double* path) noexcept nogil
+    cdef double lam_of(self, Py_ssize_t k) noexcept nogil
+    cdef double lam_max_of(self) noexcept nogil
+    cdef double size_of(self) noexcept nogil
+    cdef int code_of(self, Py_ssize_t k) noexcept nogil
+    cdef void forget(self) noexcept nogil
+
+
+@cython.final
+cdef class PathBank(Bank):
+    cdef Path path
+
+
+@cython.final
+cdef class LearnerBank(Bank):
+    cdef Learner learner
+    cdef double[:, ::1] notes
+    cdef double[::1] model

@@ -1,0 +1,132 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The experts that share a memory, as a mixture sees them: a path of penalties, or one lam with its tuner."""
+
+import cython
+import numpy as np
+from cython.cimports.streamlasso.core.engine import N_RECORD, weight_of
+
+
+@cython.cclass
+class Bank:
+    """`n` experts with one memory."""
+
+    def predict(self, x, eta):
+        """eta of each expert."""
+        return 0
+
+    def learn(self, n, X, y, w, guess, weight, leader, eta_low, eta_high):
+        """Take n rows in. `guess`: what the experts together say of each; `weight`: theirs; `leader`: who has most."""
+        return 0
+
+    def blend(self, weight, path):
+        """path += sum_k weight_k (b0_k, b_k)"""
+        return
+
+    def lam_of(self, k):
+        return 0.0
+
+    def lam_max_of(self):
+        return 0.0
+
+    def size_of(self):
+        return 0.0
+
+    def code_of(self, k):
+        return 0
+
+    def forget(self):
+        """Start afresh."""
+        return
+
+
+@cython.cclass
+class PathBank(Bank):
+    """An expert for each power."""
+
+    def __cinit__(self, path: Path, memory):
+        self.path = path
+        self.memory = memory
+        self.n = path.n
+
+    def predict(self, x, eta):
+        self.path.predict_all(x, eta)
+        return 0
+
+    def learn(self, n, X, y, w, guess, weight, leader, eta_low, eta_high):
+        i: cython.Py_ssize_t
+        self.path.leader = leader
+        self.path.eta_low = eta_low
+        self.path.eta_high = eta_high
+        for i in range(n):
+            if weight_of(w, i) > 0.0:
+                self.path.guess = guess[i]
+                self.path.absorb(X + i * self.path.p, y[i], weight_of(w, i))
+        self.path.settle(weight)
+        return 0
+
+    def blend(self, weight, path):
+        self.path.blend(weight, path)
+
+    def lam_of(self, k):
+        return self.path.lam[k]
+
+    def lam_max_of(self):
+        return self.path.lam_max
+
+    def size_of(self):
+        return self.path.effective_size()
+
+    def code_of(self, k):
+        return self.path.code[k]
+
+    def forget(self):
+        self.path.forget()
+
+    def state(self):
+        return self.path.state()
+
+    def restore(self, state):
+        self.path.restore(state)
+
+
+@cython.cclass
+class LearnerBank(Bank):
+    """One expert: a model whose own tuner moves its lam."""
+
+    def __cinit__(self, learner: Learner, memory):
+        self.learner = learner
+        self.memory = memory
+        self.n = 1
+        self.notes = np.zeros((learner.batch_size, N_RECORD))
+        self.model = np.zeros(learner.p + 1)
+
+    def predict(self, x, eta):
+        eta[0] = self.learner.eta_at(x)
+        return 0
+
+    def learn(self, n, X, y, w, guess, weight, leader, eta_low, eta_high):
+        return self.learner._step(n, X, y, w, cython.address(self.notes[0, 0]))
+
+    def blend(self, weight, path):
+        j: cython.Py_ssize_t
+        self.learner._trace(cython.address(self.model[0]))
+        for j in range(self.learner.p + 1):
+            path[j] += weight[0] * self.model[j]
+
+    def lam_of(self, k):
+        return self.learner.lam
+
+    def lam_max_of(self):
+        return self.learner.objective.lam_max
+
+    def size_of(self):
+        return self.learner.objective.effective_size()
+
+    def code_of(self, k):
+        return self.learner.code
+
+    def state(self):
+        return self.learner.state()
+
+    def restore(self, state):
+        self.learner._restore(state)

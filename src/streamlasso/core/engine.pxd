@@ -1,0 +1,26 @@
+from streamlasso.families.base cimport Family
+
+cdef enum:
+    N_RECORD = 8
+    WAITING = 3
+
+
+cdef inline double weight_of(const double* w, Py_ssize_t i) noexcept nogil:
+    return w[i] if w != NULL else 1.0
+
+
+cdef class Engine:
+    cdef readonly dict settings
+    cdef Family family
+    cdef Py_ssize_t p, batch_size
+    cdef readonly bint compiled
+    cdef bint busy
+    cdef readonly double lam
+    cdef readonly Py_ssize_t n_seen
+    cdef int code
+
+    cdef int take(self, const double[:, ::1] x, const double[::1] y, const double[::1] w, double[:, ::1] note) except -1
+    cdef int _learn(self, const double[:, ::1] X, const double[::1] y, weight, record, coef) except -1
+    cdef int _step(self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out) except -1 nogil
+    cdef double eta_at(self, const double* x) except? -1 nogil
+    cdef void _trace(self, double* path) noexcept nogil

@@ -1,0 +1,265 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What every engine shares, a single model's (`learner.py`) and a mixture's (`mixture.py`): rows in, records out."""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs
+
+#: What `learn` notes of each row, in this order.
+RECORD = ("eta", "loss", "slope", "lam", "lam_max", "n_active", "effective_size", "status")
+#: The words for the last of them.
+STATUS = ("ok", "singular", "unfinished", "waiting")
+
+#: Values and weights beyond this are refused: squares, times a weight, times its unit, would not fit a double.
+LARGEST = 1e60
+
+
+def first_unfit(X: cython.const[cython.double][:, ::1]):
+    """The place, counted along the rows, of the first value that is not finite or too large; -1 if there is none."""
+    i: cython.Py_ssize_t
+    n: cython.Py_ssize_t = X.shape[0] * X.shape[1]
+    largest: cython.double = LARGEST
+    bad: cython.Py_ssize_t = 0
+    x: cython.pointer[cython.const[cython.double]]
+    if n == 0:
+        return -1
+    x = cython.address(X[0, 0])
+    for i in range(n):
+        bad += not fabs(x[i]) <= largest
+    if bad == 0:
+        return -1
+    i = 0
+    while fabs(x[i]) <= largest:
+        i += 1
+    return i
+
+
+def _refuse_shape(name, shape, expected):
+    if tuple(shape) != expected:
+        raise ValueError(f"{name} has the shape {tuple(shape)}; {expected} is needed")
+
+
+def revive(cls, n_features, settings, state):
+    """An engine of this class as it was."""
+    engine = cls(n_features, **settings)
+    engine.restore(state)
+    return engine
+
+
+#: By the last part of an array's name: what a new feature, 0 until now, adds to it, and what changes its sign when the
+#: two classes are exchanged.
+_PER_FEATURE = (
+    "scaler.mean",
+    "scaler.scatter",
+    "scaler.peak",
+    "moments.c",
+    "moments.mean",
+    "moments.rows",
+    "moments.signed",
+    "ring.x",
+    "units.g",
+    "units.size",
+    "features",
+    "model",
+)
+_ODD = ("moments.c", "units.g", "null_intercept", "model")
+
+
+def grown(state, extra):
+    """A state with more features, as if they had been there all along and 0."""
+    out = {}
+    for name, array in state.items():
+        name_there = name.rpartition("/")[2]
+        if name_there in _PER_FEATURE:
+            array = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, extra)])
+        elif name_there == "moments.S":
+            array = np.pad(array, (0, extra))
+        elif name_there == "units.v":
+            array = np.append(array, np.full(extra, np.inf))
+        out[name] = array
+    return out
+
+
+def mirrored(state):
+    """A state of the binomial family with its two classes exchanged."""
+    out = {name: np.array(array) for name, array in state.items()}
+    for name, array in out.items():
+        name_there = name.rpartition("/")[2]
+        if name_there in _ODD or name_there.endswith(".solution"):
+            array *= -1.0
+        elif name_there == "scaler.sums":
+            array[1] = 1.0 - array[1]
+        elif name_there == "moments.sums":
+            array[1] *= -1.0
+        elif name_there == "ring.rest":
+            array[:, 0] = 1.0 - array[:, 0]
+            array[:, 3] *= -1.0
+        elif name_there == "point":
+            array[0] *= -1.0
+        elif name_there == "solutions":
+            array[:, 1] *= -1.0
+        elif name_there == "response":
+            array[:] = [1.0 - array[1], 1.0 - array[0], -array[3], -array[2]]
+    return out
+
+
+@cython.cclass
+class Engine:
+    """A model on a stream: `_step` learns a mini-batch, `eta_at` predicts a row, `_trace` says what the model is."""
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        X: cython.const[cython.double][:, ::1],
+        y: cython.const[cython.double][::1],
+        weight=None,
+        record=None,
+        coef=None,
+    ):
+        """Learn the rows in order. `record` (n, len(RECORD)) and `coef` (n, p + 1) are filled in where given.
+
+        A family or tuner written in Python may raise: the state is then what it was before the call.
+        """
+        n = X.shape[0]
+        _refuse_shape("X", (n, X.shape[1]), (n, self.p))
+        _refuse_shape("y", (y.shape[0],), (n,))
+        for name, array, shape in (
+            ("weight", weight, (n,)),
+            ("record", record, (n, len(RECORD))),
+            ("coef", coef, (n, self.p + 1)),
+        ):
+            if array is not None:
+                _refuse_shape(name, array.shape, shape)
+        self._refuse_if_busy()
+        before = None if self.compiled else self.state()
+        self.busy = True
+        try:
+            self._learn(X, y, weight, record, coef)
+        except BaseException:
+            if before is not None:
+                self.restore(before)
+            raise
+        finally:
+            self.busy = False
+
+    def _refuse_if_busy(self):
+        """The GIL is not held while rows are learnt; nobody else may touch the state then."""
+        if self.busy:
+            raise RuntimeError("this model is learning in another thread; give every thread a model of its own")
+
+    def take(self, x, y, w, out):
+        """`learn` for one row in arrays that are at hand already; what it costs to wrap new ones is what it saves."""
+        self._refuse_if_busy()
+        if self.compiled:
+            self._step(
+                1, cython.address(x[0, 0]), cython.address(y[0]), cython.address(w[0]), cython.address(out[0, 0])
+            )
+        else:
+            self.learn(x, y, w)
+        return 0
+
+    def _learn(self, X, y, weight, record, coef):
+        n: cython.Py_ssize_t = X.shape[0]
+        i: cython.Py_ssize_t = 0
+        q: cython.Py_ssize_t
+        size: cython.Py_ssize_t
+        weighted: cython.bint = weight is not None
+        recorded: cython.bint = record is not None
+        traced: cython.bint = coef is not None
+        w: cython.const[cython.double][::1] = weight if weighted else _NOTHING
+        out: cython.double[:, ::1] = record if recorded else np.empty((min(self.batch_size, n), len(RECORD)))
+        path: cython.double[:, ::1] = coef if traced else _NO_ROWS
+        with cython.nogil:
+            while i < n:
+                size = min(self.batch_size, n - i)
+                self._step(
+                    size,
+                    cython.address(X[i, 0]),
+                    cython.address(y[i]),
+                    cython.address(w[i]) if weighted else cython.NULL,
+                    cython.address(out[i if recorded else 0, 0]),
+                )
+                if traced:
+                    for q in range(i, i + size):
+                        self._trace(cython.address(path[q, 0]))
+                i += size
+
+    def _step(self, n, X, y, w, out):
+        """One mini-batch of n rows; w may be NULL. A row of weight 0 is predicted and otherwise passed over."""
+        return 0
+
+    def eta_at(self, x):
+        """eta of one row."""
+        return 0.0
+
+    def _trace(self, path):
+        """Intercept and coefficients now, into p + 1 numbers."""
+        return
+
+    # --- what a person wants to see -----------------------------------------------------------------------------
+
+    def decision(self, X: cython.const[cython.double][:, ::1]):
+        """eta = b0 + x'b for each row."""
+        i: cython.Py_ssize_t
+        _refuse_shape("X", (X.shape[0], X.shape[1]), (X.shape[0], self.p))
+        self._refuse_if_busy()
+        out = np.empty(X.shape[0])
+        etas: cython.double[::1] = out
+        with cython.nogil:
+            for i in range(X.shape[0]):
+                etas[i] = self.eta_at(cython.address(X[i, 0]))
+        return out
+
+    @property
+    def coef(self):
+        return self._coefficients()[1:]
+
+    @property
+    def intercept(self):
+        return float(self._coefficients()[0])
+
+    def _coefficients(self):
+        out = np.empty(self.p + 1)
+        path: cython.double[::1] = out
+        self._trace(cython.address(path[0]))
+        return out
+
+    @property
+    def n_features(self):
+        return self.p
+
+    @property
+    def status(self):
+        """How the last step went, in a word of STATUS."""
+        return STATUS[self.code]
+
+    # --- for checkpoints ----------------------------------------------------------------------------------------
+
+    def restore(self, state):
+        """The state that `state` gave; a ValueError, and no change, where it does not fit these settings."""
+        before = self.state()
+        if set(state) != set(before):
+            raise ValueError(f"the state of another learner: {sorted(set(state) ^ set(before))}")
+        try:
+            self._restore(state)
+        except BaseException:
+            self._restore(before)
+            raise
+
+    def grown(self, n_features):
+        """The same engine with more features, as if they had been there all along and 0."""
+        extra = n_features - self.p
+        factor = np.append(self.settings["penalty_factor"], np.ones(extra))
+        return revive(type(self), n_features, {**self.settings, "penalty_factor": factor}, grown(self.state(), extra))
+
+    def mirrored(self):
+        """The same engine of the binomial family with its two classes exchanged."""
+        return revive(type(self), self.p, self.settings, mirrored(self.state()))
+
+    def __reduce__(self):
+        return revive, (type(self), self.p, self.settings, self.state())
+
+
+_NOTHING = np.zeros(1)
+_NO_ROWS = np.zeros((1, 1))

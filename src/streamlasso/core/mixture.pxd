@@ -1,0 +1,32 @@
+cimport cython
+
+from streamlasso.core.bank cimport Bank
+from streamlasso.core.bounds cimport Bounds
+from streamlasso.core.engine cimport Engine
+from streamlasso.core.shares cimport Shares
+
+
+@cython.final
+cdef class MixtureLearner(Engine):
+    cdef readonly list banks
+    cdef void** each
+    cdef Py_ssize_t n_banks, n_permanent, n, K
+    cdef Bounds bounds
+    cdef Shares shares
+    cdef bint scaled
+    cdef double dispersion, dispersion_weight
+    cdef double[::1] loss, guess, targets, weight, model
+    cdef double[:, ::1] rows, etas
+    cdef Py_ssize_t[::1] born
+
+    cdef int _judge(self, double y, double weight, double eta, const double* etas) except -1 nogil
+    cdef int _teach(self, Py_ssize_t n) except -1 nogil
+    cdef void _start_afresh(self) noexcept nogil
+    cdef int _ask(self, const double* row, double* etas) except -1 nogil
+    cdef double _verdict(self, const double* etas) noexcept nogil
+    cdef void _measure_noise(self, double deviance) noexcept nogil
+    cdef double _opinion(self, Py_ssize_t m, const double* etas) noexcept nogil
+    cdef void _blend(self) noexcept nogil
+    cdef double _average(self, int what) noexcept nogil
+    cdef Py_ssize_t _leading_bank(self) noexcept nogil
+    cdef Py_ssize_t _n_active(self) noexcept nogil

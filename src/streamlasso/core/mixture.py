@@ -1,0 +1,414 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The competition: experts with different memories and penalties, averaged by how well they have predicted.
+
+1. every expert predicts the row; the mixture's eta is their average, `total_e` the weights (`shares.py`)
+2. each is judged by its honest loss, in units of the noise (below), and the weights move
+3. all take the row in, each with its memory and its lam
+4. every EVERY rows a memory starts afresh; of those that did, the least believed makes room for it
+
+Averaging eta is averaging coefficients, so the mixture is one linear model at every moment. Only an expert whose eta
+lies further outside the bounds (`bounds.py`) than these are apart is held there: a thousandth of ten thousand is ten.
+
+**Starting afresh.** A memory that never forgets but began after the last change is the best there is; nobody knows when
+that was, so one begins every few rows. Each is left alone until it has had a fair chance (YOUNG), then the least
+believed goes when room is needed: those that began just after a change stay for as long as they predict well. The
+memory that began with the first row always stays.
+
+**Units of the noise.** An expert's excess D_e is its loss less the least loss that any eta could have had. In units of
+the dispersion phi, which is a fading mean of 2D for the mixture itself, it is a log-likelihood, so there is no rate to
+set, and multiplying y by a million changes nothing. Real noise has heavy tails, and one wild row must not decide
+everything, so no row moves the odds between two experts, or phi, by more than CAP allows:
+
+    l_e = min(D_e / phi, CAP),        phi <- fading mean of 2 min(D, CAP phi)
+
+A class has no scale (`Family.has_scale`): there phi is 1. An expert is judged by what it said, not by what the bounds
+would have made of it: it is its coefficients, not its predictions, that are averaged.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import INFINITY, isfinite, isnan
+from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.streamlasso.core.bank import Bank, LearnerBank, PathBank
+from cython.cimports.streamlasso.core.bounds import Bounds
+from cython.cimports.streamlasso.core.engine import N_RECORD, WAITING, Engine, weight_of
+from cython.cimports.streamlasso.core.learner import FIRST_ROWS, Learner
+from cython.cimports.streamlasso.core.path import Path
+from cython.cimports.streamlasso.core.shares import Shares
+
+from streamlasso.core.engine import STATUS
+from streamlasso.memories import Forgetting
+from streamlasso.tuners import Mixture
+
+#: Rows from one fresh start to the next.
+EVERY = cython.declare(cython.Py_ssize_t, 4)
+#: A memory is young, and stays, until it has had this many rows: FIRST_ROWS to learn from and a few to be judged by.
+YOUNG = cython.declare(cython.Py_ssize_t, FIRST_ROWS + 2)
+#: The most that one row can say for one expert against another, as a logarithm of odds.
+CAP = cython.declare(cython.double, 6.0)
+#: How fast the dispersion forgets.
+FADE = cython.declare(cython.double, 0.98)
+
+LAM = cython.declare(cython.int, 0)
+LAM_MAX = cython.declare(cython.int, 1)
+SIZE = cython.declare(cython.int, 2)
+
+
+def competing(memory, tuner):
+    """The memories that stay, and how many more start afresh: those of `AdaptiveForgetting`, of `Mixture`, or one."""
+    if hasattr(memory, "factors"):
+        return [Forgetting(r) for r in memory.factors], 0
+    if memory is not None:
+        return [memory], 0
+    return [Forgetting(1.0), *(Forgetting(r) for r in tuner.factors)], tuner.starts
+
+
+@cython.cclass
+class MixtureLearner(Engine):
+    """A mixture on one stream. All settings are checked by the faces; see `streamlasso.RAPRegressor`."""
+
+    def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
+        m: cython.Py_ssize_t
+        self.settings = dict(settings, memory=memory, tuner=tuner, batch_size=batch_size)
+        self.p = n_features
+        self.family = settings["family"]
+        self.family.check()
+        tuner.check()
+        self.batch_size = batch_size
+        stay, starts = competing(memory, tuner)
+        self.n_permanent = len(stay)
+        self.banks = [self._bank(memory) for memory in (*stay, *[Forgetting(1.0)] * starts)]
+        self.n_banks = len(self.banks)
+        self.compiled = self.family.compiled and tuner.compiled
+        # Borrowed from the list, for loops without the GIL.
+        self.each = cython.cast(cython.pointer[cython.p_void], malloc(self.n_banks * cython.sizeof(cython.p_void)))
+        for m in range(self.n_banks):
+            self.each[m] = cython.cast(cython.p_void, self.banks[m])
+        self.K = self.banks[0].n
+        self.n = self.n_banks * self.K
+        self.born = np.where(np.arange(self.n_banks) < self.n_permanent, 0, -1)
+        self.bounds = Bounds(self.p, self.family)
+        self.shares = Shares(self.n_banks, self.K)
+        for m in range(self.n_permanent):
+            self.shares.enter(m)
+        self.shares.start()
+        self.scaled = self.family.has_scale
+        self.dispersion = 0.0 if self.scaled else 1.0
+        self.dispersion_weight = 0.0
+        self.loss = np.zeros(self.n)
+        self.guess = np.zeros(batch_size)
+        self.targets = np.zeros(batch_size)
+        self.weight = np.zeros(batch_size)
+        self.rows = np.zeros((batch_size, self.p))
+        self.etas = np.zeros((batch_size, self.n))
+        self.model = np.zeros(self.p + 1)
+        self.n_seen = 0
+        self.lam = 0.0
+        self.busy = False
+        self.code = WAITING
+
+    def __dealloc__(self):
+        free(self.each)
+
+    def _bank(self, memory):
+        """The experts with this memory: a path of penalties, or one with a tuner."""
+        tuner = self.settings["tuner"]
+        settings = {**self.settings, "memory": memory}
+        if not isinstance(tuner, Mixture):
+            return LearnerBank(Learner(self.p, **settings), memory)
+        path = Path(
+            self.p,
+            self.family,
+            settings["penalty_factor"],
+            settings["penalty"].l1_ratio,
+            settings["fit_intercept"],
+            settings["standardize"],
+            False,
+            memory.decay,
+            memory.length,
+            0,
+        )
+        return PathBank(path.lay_out(tuner.powers), memory)
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def _step(self, n, X, y, w, out):
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        seen: cython.double = 0.0
+        note: cython.p_double
+        for i in range(n):
+            note = out + i * N_RECORD
+            for j in range(self.p):
+                self.rows[i, j] = self.bounds.clip(j, X[i * self.p + j])
+            self._ask(cython.address(self.rows[i, 0]), cython.address(self.etas[i, 0]))
+            note[0] = self._verdict(cython.address(self.etas[i, 0]))
+            note[1] = self.family.loss_at(y[i], note[0])
+            note[2] = 0.0
+            seen += weight_of(w, i)
+        if seen > 0.0:
+            for i in range(n):
+                self.targets[i] = self.bounds.clip_y(y[i])
+                self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
+                if weight_of(w, i) > 0.0:
+                    self._judge(self.targets[i], self.weight[i], out[i * N_RECORD], cython.address(self.etas[i, 0]))
+            self._teach(n)
+            self._blend()
+        for i in range(n):
+            note = out + i * N_RECORD
+            note[3] = self.lam
+            note[4] = self._average(LAM_MAX)
+            note[5] = self._n_active()
+            note[6] = self._average(SIZE)
+            note[7] = self.code
+        return 0
+
+    def _judge(self, y, weight, eta, etas):
+        """Each expert's loss in units of the noise; whose eta is no number, or infinite, has lost."""
+        e: cython.Py_ssize_t
+        least: cython.double = self.bounds.least_loss(y)
+        best: cython.double = INFINITY
+        if self.n_seen == 0:
+            return 0
+        if self.scaled:
+            self._measure_noise(2.0 * max(self.family.loss_at(y, eta) - least, 0.0))
+        if not self.dispersion > 0.0:
+            return 0
+        for e in range(self.n):
+            self.loss[e] = INFINITY
+            if self.shares.alive[e // self.K] and isfinite(etas[e]):
+                self.loss[e] = weight * min((self.family.loss_at(y, etas[e]) - least) / self.dispersion, CAP)
+            best = min(best, self.loss[e])
+        if best < INFINITY:
+            for e in range(self.n):
+                self.loss[e] -= best
+            self.shares.judge(cython.address(self.loss[0]))
+        return 0
+
+    def _measure_noise(self, deviance):
+        if self.n_seen >= FIRST_ROWS and self.dispersion > 0.0:
+            deviance = min(deviance, 2.0 * CAP * self.dispersion)
+        self.dispersion_weight = FADE * self.dispersion_weight + 1.0
+        self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
+
+    def _teach(self, n):
+        """All banks take the rows in, whether believed or not; then one may start afresh."""
+        i: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        for m in range(self.n_banks):
+            if self.born[m] < 0:
+                continue
+            for i in range(n):
+                self.guess[i] = self._opinion(m, cython.address(self.etas[i, m * self.K]))
+            cython.cast(Bank, self.each[m]).learn(
+                n,
+                cython.address(self.rows[0, 0]),
+                cython.address(self.targets[0]),
+                cython.address(self.weight[0]),
+                cython.address(self.guess[0]),
+                cython.address(self.shares.total[m * self.K]),
+                self.shares.leader(m),
+                self.bounds.eta_low,
+                self.bounds.eta_high,
+            )
+        for i in range(n):
+            if self.weight[i] > 0.0:
+                self.bounds.see(cython.address(self.rows[i, 0]), self.targets[i])
+                self.n_seen += 1
+                if self.n_banks > self.n_permanent and self.n_seen % EVERY == 0:
+                    self._start_afresh()
+        return 0
+
+    def _opinion(self, m, etas):
+        """What the experts of a bank say of a row, by their weights."""
+        k: cython.Py_ssize_t
+        total: cython.double = self.shares.belief(m)
+        eta: cython.double = 0.0
+        for k in range(self.K):
+            eta += self.shares.total[m * self.K + k] / total * self.bounds.clip_eta(etas[k])
+        return eta if total > 0.0 else self.bounds.clip_eta(etas[0])
+
+    def _start_afresh(self):
+        """In an empty place, or in that of the least believed of those that are not young any more."""
+        m: cython.Py_ssize_t
+        chosen: cython.Py_ssize_t = -1
+        for m in range(self.n_permanent, self.n_banks):
+            if self.born[m] < 0:
+                chosen = m
+                break
+            if self.n_seen - self.born[m] > YOUNG and (
+                chosen < 0 or self.shares.belief(m) < self.shares.belief(chosen)
+            ):
+                chosen = m
+        if chosen < 0:
+            return
+        if self.born[chosen] >= 0:
+            self.shares.leave(chosen)
+        self.born[chosen] = self.n_seen
+        cython.cast(Bank, self.each[chosen]).forget()
+        self.shares.enter(chosen)
+
+    def _blend(self):
+        """The averaged model, and what is noted of it."""
+        m: cython.Py_ssize_t
+        memset(cython.address(self.model[0]), 0, (self.p + 1) * cython.sizeof(cython.double))
+        for m in range(self.n_banks):
+            if self.born[m] >= 0:
+                cython.cast(Bank, self.each[m]).blend(
+                    cython.address(self.shares.total[m * self.K]), cython.address(self.model[0])
+                )
+        self.lam = self._average(LAM)
+        m = self._leading_bank()
+        self.code = cython.cast(Bank, self.each[m]).code_of(self.shares.leader(m))
+
+    def _average(self, what):
+        """lam, lam_max or the effective size, over all experts by their weights."""
+        k: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        weight: cython.double
+        all_weight: cython.double = 0.0
+        total: cython.double = 0.0
+        for m in range(self.n_banks):
+            if self.born[m] < 0:
+                continue
+            weight = self.shares.belief(m)
+            all_weight += weight
+            if what == LAM:
+                for k in range(self.K):
+                    total += self.shares.total[m * self.K + k] * cython.cast(Bank, self.each[m]).lam_of(k)
+            elif what == LAM_MAX:
+                total += weight * cython.cast(Bank, self.each[m]).lam_max_of()
+            else:
+                total += weight * cython.cast(Bank, self.each[m]).size_of()
+        return total / all_weight
+
+    def _leading_bank(self):
+        """The memory of the one expert most believed."""
+        m: cython.Py_ssize_t
+        best: cython.Py_ssize_t = 0
+        weight: cython.double
+        most: cython.double = -1.0
+        for m in range(self.n_banks):
+            weight = self.shares.total[m * self.K + self.shares.leader(m)]
+            if self.born[m] >= 0 and weight > most:
+                best = m
+                most = weight
+        return best
+
+    def _n_active(self):
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        for j in range(1, self.p + 1):
+            n += self.model[j] != 0.0
+        return n
+
+    # --- predicting ---------------------------------------------------------------------------------------------
+
+    def eta_at(self, x):
+        """What the experts say of a row, averaged."""
+        j: cython.Py_ssize_t
+        row: cython.p_double = cython.cast(cython.p_double, malloc((self.p + self.n) * cython.sizeof(cython.double)))
+        eta: cython.double
+        for j in range(self.p):
+            row[j] = self.bounds.clip(j, x[j])
+        self._ask(row, row + self.p)
+        eta = self._verdict(row + self.p)
+        free(row)
+        return eta
+
+    def _ask(self, row, etas):
+        """eta of every expert for a row within the bounds."""
+        m: cython.Py_ssize_t
+        for m in range(self.n_banks):
+            if self.born[m] >= 0:
+                cython.cast(Bank, self.each[m]).predict(row, etas + m * self.K)
+        return 0
+
+    def _verdict(self, etas):
+        """b0 + x'b, but that no expert pulls further than from one width outside the bounds."""
+        e: cython.Py_ssize_t
+        width: cython.double = self.bounds.eta_high - self.bounds.eta_low
+        low: cython.double = self.bounds.eta_low - width
+        high: cython.double = self.bounds.eta_high + width
+        eta: cython.double = 0.0
+        if self.n_seen == 0:
+            return 0.0
+        for e in range(self.n):
+            if self.shares.total[e] > 0.0 and not isnan(etas[e]):
+                eta += self.shares.total[e] * min(max(etas[e], low), high)
+        return self.bounds.clip_eta(eta)
+
+    def _trace(self, path):
+        memcpy(path, cython.address(self.model[0]), (self.p + 1) * cython.sizeof(cython.double))
+
+    # --- what a person wants to see -----------------------------------------------------------------------------
+
+    @property
+    def lam_max(self):
+        return self._average(LAM_MAX)
+
+    @property
+    def effective_size(self):
+        return self._average(SIZE)
+
+    @property
+    def weights(self):
+        """(memory, penalty); a memory that is not there has none."""
+        return np.array(self.shares.total).reshape(self.n_banks, self.K)
+
+    @property
+    def memories(self):
+        """Of each memory: what it is, and the rows seen when it began; None where there is none."""
+        return [
+            (bank.memory, int(born)) if born >= 0 else None for bank, born in zip(self.banks, self.born, strict=True)
+        ]
+
+    def selected(self):
+        """The memory of the expert most believed, and with it the largest penalty that is at least half as believed: of
+        two models that predict about as well, the sparser."""
+        m: cython.Py_ssize_t = self._leading_bank()
+        believed = self.weights[m]
+        return m, int(np.argmax(believed >= 0.5 * believed.max()))
+
+    def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
+        """lam, lam_max and (b0, b) of one expert."""
+        bank: Bank = self.banks[m]
+        weights: cython.double[::1] = np.eye(self.K)[k]
+        model = np.zeros(self.p + 1)
+        path: cython.double[::1] = model
+        bank.blend(cython.address(weights[0]), cython.address(path[0]))
+        return bank.lam_of(k), bank.lam_max_of(), model
+
+    # --- for checkpoints ----------------------------------------------------------------------------------------
+
+    def state(self):
+        """What the next row needs, as named arrays: exactly what a checkpoint holds."""
+        state = {
+            "dispersion": np.array([self.dispersion, self.dispersion_weight]),
+            "born": np.array(self.born, dtype=np.int64) + 1,
+            "model": np.array(self.model),
+            "lam": np.array([self.lam]),
+            "seen": np.array([self.n_seen, self.code], dtype=np.int64),
+        }
+        for name, part in self._parts().items():
+            state.update({f"{name}/{key}": value for key, value in part.state().items()})
+        return state
+
+    def _restore(self, state):
+        there = state["born"] > 0
+        if not 0 <= state["seen"][1] < len(STATUS) or np.any(state["born"] - 1 > state["seen"][0]):
+            raise ValueError("the status, or when a memory began, is not one of these settings")
+        if not np.all(there[: self.n_permanent]) or np.any((state["shares/alive"] != 0) != there):
+            raise ValueError("memories that are not there have weight")
+        self.dispersion, self.dispersion_weight = state["dispersion"]
+        np.asarray(self.born)[:] = state["born"] - 1
+        np.asarray(self.model)[:] = state["model"]
+        self.lam = state["lam"][0]
+        self.n_seen, self.code = state["seen"]
+        for name, part in self._parts().items():
+            part.restore({key[len(name) + 1 :]: value for key, value in state.items() if key.startswith(name + "/")})
+
+    def _parts(self):
+        banks = {f"bank{m}": bank for m, bank in enumerate(self.banks)}
+        return {**banks, "bounds": self.bounds, "shares": self.shares}

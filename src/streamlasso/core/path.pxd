@@ -1,0 +1,22 @@
+cimport cython
+
+from streamlasso.core.active_set cimport ActiveSet
+from streamlasso.core.objective cimport LeastSquares
+
+
+@cython.final
+cdef class Path(LeastSquares):
+    cdef list actives
+    cdef void** each
+    cdef Py_ssize_t n, leader
+    cdef bint gaussian
+    cdef double guess, eta_low, eta_high
+    cdef double[::1] power, lam, intercepts, z
+    cdef int[::1] code
+
+    cdef void predict_all(self, const double* x, double* eta) noexcept nogil
+    cdef int settle(self, const double* weight) except -1 nogil
+    cdef void blend(self, const double* weight, double* path) noexcept nogil
+    cdef void _empty(self) noexcept nogil
+    cdef double _fitted(self, const double* x, double y, double weight) except? -1 nogil
+    cdef double _leverage(self, const double* x) noexcept nogil

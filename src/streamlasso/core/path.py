@@ -1,0 +1,203 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""One memory, many penalties: the solutions at lam = lam_max / n^power, all on one Gram matrix.
+
+Each solution starts from where it stood before the row, and, when it is first needed, from that of its neighbour. One
+that has next to no weight in the mixture is brought up to date every few rows only.
+Power 0 is the empty model: the mean of what the memory holds. A power, because the best lam falls like n^-1/2: the one
+that suits a stream stays the same while the memory grows.
+
+**Other families.** All solutions share one quadratic, so each row is expanded once, before it is fitted, at the eta
+where its own fit will put it. With the solution's eta and its leverage `a = w (1/K + z'S^{-1}z)`, that is the root of
+
+    e = eta - a loss'(e)
+
+(the implicit step: for a quadratic loss it is exact, and for any convex loss it has one root, short of where a Newton
+step from eta would leap). The row enters S and c with weight `w loss''(e)` and target `e - loss'(e)/loss''(e)`; eta is
+the average over the solutions by their weights in the mixture.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import pow
+from cython.cimports.libc.stdlib import free, malloc
+from cython.cimports.streamlasso.core.active_set import ActiveSet
+from cython.cimports.streamlasso.core.engine import WAITING
+from cython.cimports.streamlasso.core.learner import FIRST_ROWS
+from cython.cimports.streamlasso.core.objective import LeastSquares
+from cython.cimports.streamlasso.families.gaussian import Gaussian
+
+from streamlasso.core.engine import STATUS
+
+#: A weight that makes no difference, and how many rows a solution of less weight may be old.
+HARDLY = cython.declare(cython.double, 1e-3)
+PATIENCE = cython.declare(cython.Py_ssize_t, 32)
+LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
+
+
+@cython.cclass
+class Path(LeastSquares):
+    """A memory's statistics with a solution for each power; `lay_out` says which."""
+
+    def __dealloc__(self):
+        free(self.each)
+
+    def lay_out(self, powers):
+        k: cython.Py_ssize_t
+        self.n = len(powers)
+        self.gaussian = type(self.family) is Gaussian
+        self.power = np.array(powers, dtype=float)
+        self.lam = np.zeros(self.n)
+        self.intercepts = np.zeros(self.n)
+        self.code = np.full(self.n, WAITING, dtype=np.intc)
+        self.z = np.zeros(self.p)
+        self.actives = [self.active, *(ActiveSet(self.p) for _ in range(1, self.n))]
+        # Borrowed from the list, for loops without the GIL.
+        self.each = cython.cast(cython.pointer[cython.p_void], malloc(self.n * cython.sizeof(cython.p_void)))
+        for k in range(self.n):
+            self.each[k] = cython.cast(cython.p_void, self.actives[k])
+            cython.cast(ActiveSet, self.each[k]).has_ridge = self.l1_ratio < 1.0
+        self.forget()
+        return self
+
+    def predict_all(self, x, eta):
+        """eta of each solution."""
+        k: cython.Py_ssize_t
+        for k in range(self.n):
+            eta[k] = self.intercepts[k] + cython.cast(ActiveSet, self.each[k]).times(x)
+
+    def blend(self, weight, path):
+        """path += sum_k weight_k (b0_k, b_k)"""
+        k: cython.Py_ssize_t
+        for k in range(self.n):
+            path[0] += weight[k] * self.intercepts[k]
+            cython.cast(ActiveSet, self.each[k]).add_to(path + 1, weight[k])
+
+    # --- the rows -----------------------------------------------------------------------------------------------
+
+    def forget(self):
+        k: cython.Py_ssize_t
+        LeastSquares.forget(self)
+        self._empty()
+        for k in range(self.n):
+            self.lam[k] = 0.0
+            self.intercepts[k] = 0.0
+            self.code[k] = WAITING
+        self.guess = 0.0
+        self.leader = 0
+
+    def _empty(self):
+        k: cython.Py_ssize_t
+        for k in range(self.n):
+            cython.cast(ActiveSet, self.each[k]).reset()
+
+    def _admit(self, x, y, weight):
+        e: cython.double
+        curvature: cython.double
+        if self.gaussian:
+            self._enter(x, y, weight, y, weight)
+            return 0
+        e = self._fitted(x, y, weight)
+        curvature = max(self.family.curvature_at(y, e), LEAST_CURVATURE)
+        self._enter(x, y, weight, e - self.family.slope_at(y, e) / curvature, weight * curvature)
+        return 0
+
+    def _fitted(self, x, y, weight):
+        """The root of e = eta - a loss'(e) within the bounds, by bisection: it lies short of eta - a loss'(eta)."""
+        turn: cython.int
+        middle: cython.double
+        far: cython.double
+        a: cython.double = 1.0 / max(self.family.curvature_at(y, self.guess), LEAST_CURVATURE)
+        low: cython.double = self.guess
+        high: cython.double = self.guess
+        if self.moments.weight > 0.0:
+            a = min(a, weight * self._leverage(x))
+        far = self.guess - a * self.family.slope_at(y, self.guess)
+        low = max(min(low, far), self.eta_low)
+        high = min(max(high, far), self.eta_high)
+        for turn in range(60):
+            middle = 0.5 * (low + high)
+            if middle - self.guess + a * self.family.slope_at(y, middle) < 0.0:
+                low = middle
+            else:
+                high = middle
+        return 0.5 * (low + high)
+
+    def _leverage(self, x):
+        """1/K + z'S^{-1}z, by the factor of the leading solution."""
+        j: cython.Py_ssize_t
+        s: cython.double = 1.0 / self.moments.weight if self.fit_intercept else 0.0
+        if cython.cast(ActiveSet, self.each[self.leader]).broken:
+            return s
+        for j in range(self.p):
+            self.z[j] = x[j] - self.moments.mean[j]
+        return s + cython.cast(ActiveSet, self.each[self.leader]).spread(cython.address(self.z[0]))
+
+    def _gained(self, z):
+        k: cython.Py_ssize_t
+        for k in range(self.n):
+            cython.cast(ActiveSet, self.each[k]).absorb(z)
+
+    def _lost(self, z):
+        k: cython.Py_ssize_t
+        for k in range(self.n):
+            cython.cast(ActiveSet, self.each[k]).expel(z)
+
+    def _lost_track(self):
+        k: cython.Py_ssize_t
+        for k in range(self.n):
+            cython.cast(ActiveSet, self.each[k]).broken = True
+
+    def rescale(self, factor):
+        k: cython.Py_ssize_t
+        LeastSquares.rescale(self, factor)
+        for k in range(1, self.n):
+            cython.cast(ActiveSet, self.each[k]).factor.scale(factor)
+
+    # --- the solutions ------------------------------------------------------------------------------------------
+
+    def settle(self, weight):
+        """All solutions, after rows were taken in; the first rows have the empty one only, as has one response.
+
+        A solution that hardly anybody believes waits for its turn, which comes every PATIENCE rows.
+        """
+        k: cython.Py_ssize_t
+        self.measure()
+        if self.n_seen < FIRST_ROWS or not self.lam_max > 0.0 or not self.scaler.y_scatter > 0.0:
+            self._empty()
+            for k in range(self.n):
+                self.lam[k] = self.lam_max
+                self.intercepts[k] = self.moments.target_mean if self.fit_intercept else 0.0
+                self.code[k] = WAITING
+            return 0
+        for k in range(self.n):
+            if self.code[k] != WAITING and weight[k] < HARDLY and (self.n_seen + k) % PATIENCE != 0:
+                # A new factor in the end costs less than one that follows every row.
+                cython.cast(ActiveSet, self.each[k]).broken = True
+                continue
+            self.lam[k] = self.lam_max * pow(max(self.effective_size(), 1.0), -self.power[k])
+            if self.code[k] == WAITING and k > 0:
+                cython.cast(ActiveSet, self.each[k]).follow(cython.cast(ActiveSet, self.each[k - 1]))
+            self.code[k] = self.solve_for(cython.cast(ActiveSet, self.each[k]), self.lam[k])
+            self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.each[k]))
+        return 0
+
+    # --- for checkpoints ----------------------------------------------------------------------------------------
+
+    def state(self):
+        state = LeastSquares.state(self)
+        state["solutions"] = np.column_stack([self.lam, self.intercepts])
+        state["codes"] = np.array(self.code, dtype=np.int64)
+        state["place"] = np.array([self.leader], dtype=np.int64)
+        return state
+
+    def restore(self, state):
+        if not 0 <= state["place"][0] < self.n or np.any(state["codes"] >= len(STATUS)):
+            raise ValueError("a leader or a status that is none")
+        LeastSquares.restore(self, state)
+        np.asarray(self.lam)[:] = state["solutions"][:, 0]
+        np.asarray(self.intercepts)[:] = state["solutions"][:, 1]
+        np.asarray(self.code)[:] = state["codes"]
+        self.leader = state["place"][0]
+
+    def parts(self):
+        return {**LeastSquares.parts(self), **{f"active{k}": self.actives[k] for k in range(1, self.n)}}

@@ -1,0 +1,165 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Who is believed, and how fast belief changes: exponential weights with a share that is learnt.
+
+Expert (m, k) has memory m and the k-th penalty. For a share alpha, the weights after a row with losses l are
+
+    u_mk = w_mk exp(-l_mk) / sum w exp(-l)
+    w_mk <- (1 - alpha) u_mk  +  alpha/2 (1/M) sum_m' u_m'k  +  alpha/2 (u_m,k-1 + u_m,k+1)/2
+
+Half of the share goes to the other memories, at the same penalty: the world may have changed. Half goes to the
+neighbouring penalties, with the same memory: lam drifts. A share to everybody alike (fixed share) would pay experts
+that nobody has reason to believe, small penalties on few rows above all.
+
+The share is the price of being able to change one's mind: too large where nothing changes, too small where much does.
+So SHARES of them, a factor of four apart, run side by side, at no cost but the weights, and are themselves weighted by
+how well they predicted: pi_h <- pi_h sum w_h exp(-l). An expert's weight is `total_mk = sum_h pi_h w_hmk`.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import exp
+
+#: alpha = 1/4, 1/16, ..., 4^-7.
+SHARES = 7
+N_SHARES = cython.declare(cython.Py_ssize_t, SHARES)
+#: No share is ruled out for good.
+LEAST_PI = cython.declare(cython.double, 1e-200)
+
+
+@cython.cclass
+class Shares:
+    """The weights of n_memories x n_penalties experts; a memory may not be there (yet, or any more)."""
+
+    def __cinit__(self, n_memories: cython.Py_ssize_t, n_penalties: cython.Py_ssize_t):
+        self.M = n_memories
+        self.K = n_penalties
+        self.alpha = 0.25 ** np.arange(1, SHARES + 1)
+        self.pi = np.full(SHARES, 1.0 / SHARES)
+        self.w = np.zeros((SHARES, self.M * self.K))
+        self.total = np.zeros(self.M * self.K)
+        self.likelihood = np.zeros(self.M * self.K)
+        self.common = np.zeros(self.K)
+        self.alive = np.zeros(self.M, dtype=np.int8)
+        self.n_alive = 0
+
+    def start(self):
+        """Equal weights for all who are there."""
+        h: cython.Py_ssize_t
+        for h in range(N_SHARES):
+            self._level(h)
+        self._add_up()
+
+    def _level(self, h):
+        e: cython.Py_ssize_t
+        for e in range(self.M * self.K):
+            self.w[h, e] = 1.0 / (self.n_alive * self.K) if self.alive[e // self.K] else 0.0
+
+    def enter(self, m):
+        """A memory joins with nothing; the share will give it weight."""
+        self.alive[m] = 1
+        self.n_alive += 1
+
+    def leave(self, m):
+        """A memory goes; what it had goes to all others in proportion."""
+        e: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        kept: cython.double
+        self.alive[m] = 0
+        self.n_alive -= 1
+        for h in range(N_SHARES):
+            kept = 0.0
+            for e in range(m * self.K, (m + 1) * self.K):
+                self.w[h, e] = 0.0
+            for e in range(self.M * self.K):
+                kept += self.w[h, e]
+            if not kept > 0.0:
+                self._level(h)
+                continue
+            for e in range(self.M * self.K):
+                self.w[h, e] /= kept
+        self._add_up()
+
+    def judge(self, loss):
+        """The rule above. The least of the losses is 0; an infinite one takes all weight."""
+        e: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        kept: cython.double
+        believed: cython.double = 0.0
+        for e in range(self.M * self.K):
+            self.likelihood[e] = exp(-loss[e]) if self.alive[e // self.K] else 0.0
+        for h in range(N_SHARES):
+            kept = 0.0
+            for e in range(self.M * self.K):
+                self.w[h, e] *= self.likelihood[e]
+                kept += self.w[h, e]
+            if kept > 0.0:
+                for e in range(self.M * self.K):
+                    self.w[h, e] /= kept
+            else:
+                self._level(h)
+            self._share_out(h)
+            self.pi[h] *= kept
+            believed += self.pi[h]
+        for h in range(N_SHARES):
+            self.pi[h] = max(self.pi[h] / believed, LEAST_PI) if believed > 0.0 else 1.0 / N_SHARES
+        self._add_up()
+
+    def _share_out(self, h):
+        k: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        K: cython.Py_ssize_t = self.K
+        half: cython.double = 0.5 * self.alpha[h]
+        here: cython.double
+        before: cython.double
+        w: cython.p_double
+        for k in range(K):
+            self.common[k] = 0.0
+        for m in range(self.M):
+            for k in range(K):
+                self.common[k] += self.w[h, m * K + k]
+        for m in range(self.M):
+            if not self.alive[m]:
+                continue
+            w = cython.address(self.w[h, m * K])
+            before = w[0]
+            for k in range(K):
+                here = w[k]
+                w[k] = (1.0 - 2.0 * half) * here + half * self.common[k] / self.n_alive
+                w[k] += 0.5 * half * (before + (w[k + 1] if k + 1 < K else here))
+                before = here
+
+    def _add_up(self):
+        e: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        for e in range(self.M * self.K):
+            self.total[e] = 0.0
+        for h in range(N_SHARES):
+            for e in range(self.M * self.K):
+                self.total[e] += self.pi[h] * self.w[h, e]
+
+    def belief(self, m):
+        """The weight of a memory."""
+        e: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for e in range(m * self.K, (m + 1) * self.K):
+            total += self.total[e]
+        return total
+
+    def leader(self, m):
+        """The penalty most believed with this memory."""
+        k: cython.Py_ssize_t
+        best: cython.Py_ssize_t = 0
+        for k in range(1, self.K):
+            if self.total[m * self.K + k] > self.total[m * self.K + best]:
+                best = k
+        return best
+
+    def state(self):
+        return {"pi": np.array(self.pi), "w": np.array(self.w), "alive": np.array(self.alive, dtype=np.int64)}
+
+    def restore(self, state):
+        np.asarray(self.pi)[:] = state["pi"]
+        np.asarray(self.w)[:] = state["w"]
+        np.asarray(self.alive)[:] = state["alive"] != 0
+        self.n_alive = int(np.count_nonzero(state["alive"]))
+        self._add_up()

@@ -1,0 +1,5 @@
+from streamlasso.tuners.base cimport Tuner
+
+cdef class Mixture(Tuner):
+    cdef readonly tuple powers, factors
+    cdef readonly int starts

@@ -1,0 +1,55 @@
+# cython: language_level=3
+"""Penalties and memories that compete."""
+
+from itertools import pairwise
+
+import cython
+from cython.cimports.streamlasso.tuners.base import Tuner
+
+from streamlasso.core.part import is_number
+
+POWERS = tuple(k / 5 for k in range(10))
+FACTORS = (0.95, 0.98, 0.99)
+
+
+@cython.cclass
+class Mixture(Tuner):
+    """Experts with different penalties and memories, averaged by how well they have predicted; no step size.
+
+    powers : with n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response
+    factors : a memory with each of these forgetting factors, beside one that never forgets
+    starts : how many memories that start afresh are kept at a time, beside those
+
+    A `memory` given to the estimator is obeyed, and the experts then differ by their penalty alone. docs/mixture.md
+    tells the rule.
+
+    >>> from streamlasso.tuners import Mixture
+    >>> Mixture(powers=(0.0, 0.5), starts=4)
+    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.98, 0.99), starts=4)
+    """
+
+    compiled = True
+
+    def __init__(self, powers=POWERS, factors=FACTORS, starts=8):
+        if not isinstance(powers, (tuple, list)) or not powers or not all(0 <= x <= 2 for x in _numbers(powers)):
+            raise ValueError(f"Mixture(powers={powers!r}): one number or more, each in [0, 2], is needed")
+        if any(a >= b for a, b in pairwise(powers)):
+            raise ValueError(f"Mixture(powers={powers!r}): in rising order, please; lam drifts from one to the next")
+        if not isinstance(factors, (tuple, list)) or not all(0 < r <= 1 for r in _numbers(factors)):
+            raise ValueError(f"Mixture(factors={factors!r}): forgetting factors, each in (0, 1], are needed")
+        if isinstance(starts, bool) or not isinstance(starts, int) or not 0 <= starts <= 1000:
+            raise ValueError(f"Mixture(starts={starts!r}): a whole number from 0 to 1000")
+        self.powers = tuple(powers)
+        self.factors = tuple(factors)
+        self.starts = starts
+
+    def settings(self):
+        return {"powers": self.powers, "factors": self.factors, "starts": self.starts}
+
+    def move(self, lam, slope, norm, lam_max, state):
+        return lam
+
+
+def _numbers(values):
+    """The values; what is no number counts as none that would be accepted."""
+    return [value if is_number(value) else -1 for value in values]

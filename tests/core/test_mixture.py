@@ -1,0 +1,319 @@
+"""A mixture is an honest, linear, scale-free model: the contract of every competition."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles.mixtures import COMPETITIONS, Row, experts, mixture
+from oracles.replay import Stream, learner, run, same_bits
+from oracles.streams import made, streams
+from streamlasso import families
+from streamlasso.families import Binomial, Family, Gaussian, Poisson
+from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
+from streamlasso.penalties import L1, ElasticNet, Ridge
+from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Mixture, Tuner
+
+every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
+every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)
+
+
+def calm(family, n=60, p=4, seed=0):
+    """Rows from a box, its corners first: no feature is ever beyond its bounds."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, p))
+    X[0], X[1] = -1.0, 1.0
+    return Stream(X, family.sample(rng, 0.2 + X @ np.array([1.0, -0.7, 0.5, *[0.0] * (p - 3)])))
+
+
+# --- honest and linear ------------------------------------------------------------------------------------------------
+
+
+@every_family
+@every_competition
+def test_the_prediction_is_that_of_the_model_before_the_row(family, memory, tuner):
+    """b0 + x'b, held within the bounds of eta; unless an expert is far outside these."""
+    stream = calm(family)
+    model = mixture(stream, family=family, memory=memory, tuner=tuner)
+    linear = 0
+    for t in range(60):
+        row = Row(model, model.state(), stream.X[t], stream.y[t], 1.0)
+        before = model.intercept + stream.X[t] @ model.coef
+        assert model.decision(stream.X[t : t + 1])[0] == pytest.approx(row.eta, rel=1e-12, abs=1e-12)
+        result = run(model, stream.part(t, t + 1))
+        assert result.eta[0] == pytest.approx(row.eta, rel=1e-12, abs=1e-12)
+        assert result.loss[0] == pytest.approx(family.loss(stream.y[t], row.eta), rel=1e-10, abs=1e-12)
+        linear += result.eta[0] == pytest.approx(before, rel=1e-12, abs=1e-12)
+    assert linear > 40
+
+
+@every_family
+@every_competition
+def test_nothing_of_the_row_leaks_into_its_prediction(family, memory, tuner):
+    stream, other = calm(family), calm(family)
+    other.y[-1] = 1.0 - other.y[-1] if type(family) is Binomial else other.y[-1] + 3.0
+    one, two = (run(mixture(s, family=family, memory=memory, tuner=tuner), s) for s in (stream, other))
+    assert one.eta[-1] == two.eta[-1]
+    assert one.loss[-1] != two.loss[-1]
+
+
+@every_competition
+def test_what_is_noted_is_what_the_model_says(memory, tuner):
+    stream = calm(Gaussian())
+    model = mixture(stream, family=Gaussian(), memory=memory, tuner=tuner)
+    result = run(model, stream)
+    for name in ("lam", "lam_max", "effective_size"):
+        assert getattr(model, name) == getattr(result, name)[-1]
+    assert model.status == result.status[-1]
+    assert (model.n_seen, model.n_features) == (60, 4)
+    assert np.array_equal(np.append(model.intercept, model.coef), result.coef[-1])
+    assert result.n_active[-1] == np.count_nonzero(model.coef)
+    assert 0 <= model.lam <= model.lam_max
+
+
+@every_family
+@every_competition
+def test_one_call_or_many_give_the_same_bits(family, memory, tuner, make_stream):
+    stream = make_stream(family, n=50, weights=True)
+    whole, rows = (mixture(stream, family=family, memory=memory, tuner=tuner) for _ in range(2))
+    run(whole, stream)
+    for t in range(50):
+        rows.learn(stream.X[t : t + 1], stream.y[t : t + 1], stream.a[t : t + 1])
+    assert same_bits(whole.state(), rows.state())
+
+
+@every_family
+@every_competition
+def test_rows_of_weight_zero_might_as_well_not_be_there(family, memory, tuner, make_stream):
+    stream = make_stream(family, n=50, weights=True)
+    stream.a[::3] = 0.0
+    there = stream.a > 0
+    fewer = Stream(stream.X[there], stream.y[there], stream.a[there])
+    one, other = (mixture(stream, family=family, memory=memory, tuner=tuner) for _ in range(2))
+    run(one, stream)
+    run(other, fewer)
+    assert same_bits(one.state(), other.state())
+
+
+@every_family
+@pytest.mark.parametrize("batch_size", [3, 8])
+def test_a_mini_batch_is_predicted_from_the_state_before_it(family, batch_size):
+    stream = calm(family, n=61)
+    model = mixture(stream, family=family, batch_size=batch_size)
+    for start in range(0, 61, batch_size):
+        part = stream.part(start, min(start + batch_size, 61))
+        eta = model.decision(part.X)
+        result = run(model, part)
+        assert np.array_equal(result.eta, eta)
+        assert (result.coef == result.coef[0]).all()
+    assert model.n_seen == 61
+    assert model.weights.sum() == pytest.approx(1.0)
+
+
+@every_competition
+def test_the_input_is_left_alone(memory, tuner, make_stream):
+    stream = make_stream(Gaussian(), weights=True)
+    copies = stream.X.copy(), stream.y.copy(), stream.a.copy()
+    run(mixture(stream, family=Gaussian(), memory=memory, tuner=tuner), stream)
+    assert all(np.array_equal(a, b) for a, b in zip(copies, (stream.X, stream.y, stream.a), strict=True))
+
+
+# --- units do not matter ----------------------------------------------------------------------------------------------
+
+
+@every_competition
+@pytest.mark.parametrize("unit", [1e6, 1e-6, -3.0])
+def test_the_unit_of_the_response_does_not_matter(memory, tuner, unit, make_stream):
+    stream = make_stream(Gaussian(), n=80, seed=3)
+    other = Stream(stream.X, unit * stream.y)
+    one, two = (run(mixture(s, family=Gaussian(), memory=memory, tuner=tuner), s) for s in (stream, other))
+    assert two.eta == pytest.approx(unit * one.eta, rel=1e-6, abs=1e-7 * abs(unit))
+    assert two.learner.weights == pytest.approx(one.learner.weights, rel=1e-4, abs=1e-9)
+
+
+@every_family
+@every_competition
+def test_the_units_of_the_features_do_not_matter(family, memory, tuner, make_stream):
+    stream = make_stream(family, n=80, seed=3)
+    units = np.array([1e5, 1e-5, 30.0, -1.0])
+    other = Stream(stream.X * units, stream.y)
+    one, two = (run(mixture(s, family=family, memory=memory, tuner=tuner), s) for s in (stream, other))
+    assert two.eta == pytest.approx(one.eta, rel=1e-5, abs=1e-5)
+    assert two.learner.weights == pytest.approx(one.learner.weights, rel=1e-3, abs=1e-7)
+    assert two.coef[-1, 1:] * units == pytest.approx(one.coef[-1, 1:], rel=1e-4, abs=1e-6)
+
+
+@every_family
+def test_the_order_of_the_features_does_not_matter(family, make_stream):
+    stream = make_stream(family, n=80, seed=3)
+    other = Stream(stream.X[:, ::-1], stream.y)
+    one, two = (run(mixture(s, family=family), s) for s in (stream, other))
+    assert two.eta == pytest.approx(one.eta, rel=1e-6, abs=1e-7)
+
+
+# --- no worse than its experts ----------------------------------------------------------------------------------------
+
+
+@every_family
+@every_competition
+def test_a_row_never_costs_more_than_its_worst_expert(family, memory, tuner):
+    """eta is between the least and the largest of theirs, where these are in bounds; the loss is convex in eta."""
+    stream = calm(family, n=80, seed=5)
+    model = mixture(stream, family=family, memory=memory, tuner=tuner)
+    run(model, stream.part(0, 20))
+    for t in range(20, 80):
+        row = Row(model, model.state(), stream.X[t], stream.y[t], 1.0)
+        low, high = np.nanmin(row.etas), np.nanmax(row.etas)
+        result = run(model, stream.part(t, t + 1))
+        assert min(low, row.eta_high) - 1e-9 <= result.eta[0] <= max(high, row.eta_low) + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("family", [Gaussian(), Binomial(), Poisson()], ids=str)
+def test_regret_against_the_best_of_fixed_memories(family, seed):
+    """No worse than the best of its factors by more than 2 % of its loss, and the logarithm of their number."""
+    factors, n = (0.9, 0.97, 1.0), 400
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 4))
+    beta = np.repeat([[1.0, -1.0, 0.5, 0.0], [-1.0, 0.0, 0.5, 1.0]], [n // 2, n - n // 2], axis=0)
+    stream = Stream(X, family.sample(rng, np.sum(X * beta, axis=1)))
+    setting = dict(family=family, penalty=L1(), tuner=LogRMS())
+    alone = [run(learner(stream, memory=Forgetting(r), **setting), stream).loss[10:].sum() for r in factors]
+    together = run(mixture(stream, family=family, memory=AdaptiveForgetting(factors), tuner=LogRMS()), stream)
+    assert together.loss[10:].sum() <= 1.02 * min(alone) + math.log(len(factors)) + 1
+    assert together.loss[10:].sum() <= max(alone)
+
+
+# --- one model a factor: AdaptiveForgetting with a tuner ------------------------------------------------------------
+
+
+@every_family
+@pytest.mark.parametrize("tuner", [LogRMS(), SGD(0.01), LARS(0.01), Fixed(0.05)], ids=str)
+def test_each_factor_is_a_model_of_its_own_to_the_bit(family, tuner):
+    """And the model is their average, by their weights."""
+    factors = (0.9, 0.97, 1.0)
+    stream = calm(family)
+    stream.y[:] = np.clip(stream.y, *np.quantile(stream.y, [0.1, 0.9]))
+    stream.y[0], stream.y[1] = stream.y.min(), stream.y.max()
+    model = mixture(stream, family=family, memory=AdaptiveForgetting(factors), tuner=tuner, history=10)
+    run(model, stream)
+    alone = [
+        learner(stream, family=family, memory=Forgetting(r), penalty=L1(), tuner=tuner, history=10) for r in factors
+    ]
+    average = np.zeros(5)
+    for m, one in enumerate(alone):
+        run(one, stream)
+        mine = {name: array for name, array in model.state().items() if name.startswith(f"bank{m}/")}
+        assert same_bits({name.partition("/")[2]: array for name, array in mine.items()}, one.state())
+        average += model.weights[m, 0] * np.append(one.intercept, one.coef)
+    assert np.append(model.intercept, model.coef) == pytest.approx(average, rel=1e-12, abs=1e-14)
+    assert model.lam == pytest.approx(model.weights[:, 0] @ [one.lam for one in alone], rel=1e-12)
+    assert model.effective_size == pytest.approx(model.weights[:, 0] @ [one.effective_size for one in alone], rel=1e-12)
+
+
+@every_family
+@pytest.mark.parametrize("memory", [Forgetting(0.95), Window(30)], ids=str)
+def test_one_power_and_one_memory_is_that_expert(family, memory):
+    stream = calm(family)
+    model = mixture(stream, family=family, memory=memory, tuner=Mixture(powers=(0.5,)))
+    run(model, stream)
+    assert model.weights == pytest.approx(np.ones((1, 1)), rel=1e-14)
+    assert np.append(model.intercept, model.coef) == pytest.approx(experts(model)[0, 0], rel=1e-14)
+    assert model.selected() == (0, 0)
+    lam, lam_max, coef = model.expert(0, 0)
+    assert (lam, lam_max) == pytest.approx((model.lam, model.lam_max), rel=1e-14)
+    assert coef == pytest.approx(np.append(model.intercept, model.coef), rel=1e-14)
+
+
+@every_family
+@every_competition
+def test_the_selected_expert_is_the_sparsest_believed_half_as_much_as_the_first(family, memory, tuner, make_stream):
+    stream = make_stream(family, n=70, seed=6)
+    model = mixture(stream, family=family, memory=memory, tuner=tuner)
+    run(model, stream)
+    m, k = model.selected()
+    assert model.weights[m].max() == model.weights.max()
+    assert model.weights[m, k] >= 0.5 * model.weights.max()
+    assert (model.weights[m, :k] < 0.5 * model.weights.max()).all()
+    lam, lam_max, coef = model.expert(m, k)
+    assert coef == pytest.approx(experts(model)[m, k], rel=1e-15)
+    assert 0 <= lam <= lam_max
+    assert model.memories[m] is not None
+
+
+# --- any stream -------------------------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_any_stream_gives_numbers(data):
+    """Duplicates, constants, tiny and huge features, zeros for weights: weights stay weights, predictions numbers."""
+    family = data.draw(st.sampled_from(families.EXAMPLES), "family")
+    memory, tuner = data.draw(st.sampled_from(list(COMPETITIONS.values())), "competition")
+    penalty = data.draw(st.sampled_from([L1(), ElasticNet(0.5), Ridge()]), "penalty")
+    stream = data.draw(streams(family, max_rows=60), "stream")
+    setting = dict(
+        fit_intercept=data.draw(st.booleans(), "fit_intercept"), standardize=data.draw(st.booleans(), "standardize")
+    )
+    model = mixture(stream, family=family, memory=memory, tuner=tuner, penalty=penalty, **setting)
+    result = run(model, stream)
+    assert np.isfinite(result.eta).all() and np.isfinite(result.coef).all()
+    assert model.weights.sum() == pytest.approx(1.0, abs=1e-9) and (model.weights >= 0).all()
+    low, high = model.state()["bounds/response"][2:]
+    assert ((model.decision(stream.X) >= low) & (model.decision(stream.X) <= high)).all() or not model.n_seen
+
+
+@every_family
+def test_more_features_than_rows(family):
+    rng = np.random.default_rng(0)
+    stream = made(family, ["normal"] * 80, 50, rng)
+    result = run(mixture(stream, family=family), stream)
+    assert np.isfinite(result.coef).all() and np.isfinite(result.eta).all()
+
+
+# --- parts written in Python ------------------------------------------------------------------------------------------
+
+
+class PlainPoisson(Family):
+    def loss(self, y, eta):
+        return math.exp(eta) - y * eta
+
+    def slope(self, y, eta):
+        return math.exp(eta) - y
+
+    def curvature(self, y, eta):
+        return math.exp(eta)
+
+    def mean(self, eta):
+        return math.exp(eta)
+
+
+class PlainSGD(Tuner):
+    powers = fractions = (1.0, 0.5)  # a name that Mixture has too means nothing here
+
+    def __init__(self, step_size):
+        self.step_size = step_size
+
+    def update(self, lam, slope, norm, lam_max, state):
+        return lam - self.step_size * slope
+
+
+@every_competition
+def test_a_plain_family_equals_the_built_in_one(memory, tuner):
+    stream = calm(Poisson())
+    ours, theirs = (
+        run(mixture(stream, family=family, memory=memory, tuner=tuner), stream)
+        for family in (PlainPoisson(), Poisson())
+    )
+    assert ours.eta == pytest.approx(theirs.eta, rel=1e-6, abs=1e-8)
+    assert ours.learner.weights == pytest.approx(theirs.learner.weights, rel=1e-5, abs=1e-9)
+
+
+def test_a_plain_tuner_competes_over_memories():
+    stream = calm(Gaussian())
+    ours, theirs = (
+        run(mixture(stream, family=Gaussian(), memory=AdaptiveForgetting((0.9, 1.0)), tuner=tuner), stream)
+        for tuner in (PlainSGD(0.01), SGD(0.01))
+    )
+    assert ours.eta == pytest.approx(theirs.eta, rel=1e-9)

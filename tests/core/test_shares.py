@@ -1,0 +1,204 @@
+"""Who is believed: the weights of a mixture against the rules of shares.py and mixture.py written out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracles.mixtures import ALPHA, COMPETITIONS, EVERY, YOUNG, Row, experts, judged_shares, mixture, without
+from oracles.replay import Stream, run
+from streamlasso import families
+from streamlasso.families import Gaussian
+from streamlasso.tuners import Mixture
+
+every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
+every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)
+
+
+def row_by_row(model, stream):
+    """(row, state before, state after)"""
+    before = model.state()
+    for t in range(len(stream)):
+        run(model, stream.part(t, t + 1))
+        after = model.state()
+        yield t, before, after
+        before = after
+
+
+def assert_weights(model, pi, w):
+    total = np.tensordot(pi, w, 1)
+    assert model.weights == pytest.approx(total, rel=1e-9, abs=1e-300)
+    assert model.weights.min() >= 0
+    assert model.weights.sum() == pytest.approx(1.0, abs=1e-12)
+
+
+# --- row by row -----------------------------------------------------------------------------------------------------
+
+
+@every_family
+@every_competition
+def test_every_row_moves_the_weights_as_the_rule_says(family, memory, tuner, make_stream):
+    """Losses, noise, shares, and who starts afresh: all from the experts' coefficients before the row."""
+    stream = make_stream(family, n=60, weights=True, seed=1)
+    stream.a[::7] = 0.0
+    model = mixture(stream, family=family, memory=memory, tuner=tuner)
+    for t, before, after in row_by_row(model, stream):
+        if stream.a[t] == 0:
+            assert np.array_equal(before["shares/w"], after["shares/w"])
+            continue
+        row = Row(model, before, stream.X[t], stream.y[t], stream.a[t])
+        assert after["dispersion"] == pytest.approx(row.dispersion(), rel=1e-7, abs=1e-12), f"row {t}"
+        pi, w = row.shares()
+        w = born(before, after, pi, w)
+        assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190), f"row {t}"
+        assert after["shares/w"] == pytest.approx(w.reshape(len(ALPHA), -1), rel=1e-6, abs=1e-14), f"row {t}"
+        assert_weights(model, after["shares/pi"], after["shares/w"].reshape(w.shape))
+
+
+def born(before, after, pi, w):
+    """The weights once a memory has started afresh, if one has: every EVERY rows, where the rule allows it."""
+    n = int(after["seen"][0])
+    new = np.flatnonzero(after["born"] != before["born"])
+    may_start = len(np.flatnonzero(after["born"] > 0)) < len(after["born"]) or len(new)
+    assert len(new) <= (n % EVERY == 0)
+    if not len(new):
+        assert n % EVERY or not may_start or not w.shape[1] > 1
+        return w
+    (m,) = new
+    assert after["born"][m] == n + 1
+    if before["born"][m] == 0:
+        return w
+    alive = before["shares/alive"].astype(float)
+    belief = np.tensordot(pi, w, 1).sum(axis=1)
+    old = (before["born"] > 1) & (n + 1 - before["born"] > YOUNG)
+    assert old[m] and belief[m] <= belief[old].min() * (1 + 1e-9)
+    alive[m] = 0.0
+    return without(w, alive, m)
+
+
+def test_a_memory_starts_every_few_rows_and_the_first_one_stays(make_stream):
+    stream = make_stream(Gaussian(), n=200, p=3)
+    model = mixture(stream, family=Gaussian(), tuner=Mixture(starts=4, factors=(0.9,)))
+    starts = set()
+    for t in range(200):
+        run(model, stream.part(t, t + 1))
+        there = [memory for memory in model.memories if memory is not None]
+        starts |= {since for _, since in there}
+        assert [since for _, since in there[:2]] == [0, 0]
+    assert all(since % EVERY == 0 for since in starts)
+    assert len(starts) > 20
+
+
+def test_without_starts_nobody_comes_or_goes(make_stream):
+    stream = make_stream(Gaussian(), n=50)
+    model = mixture(stream, family=Gaussian(), tuner=Mixture(starts=0, factors=()))
+    run(model, stream)
+    assert [since for _, since in model.memories] == [0]
+
+
+# --- any weights, any experts -----------------------------------------------------------------------------------------
+
+
+def forged(model, intercepts, w, pi, alive):
+    """The state of a model whose experts are these intercepts, with these weights."""
+    state = model.state()
+    n_memories, n_penalties = alive.shape[0], intercepts.shape[1]
+    state["shares/w"] = w.reshape(len(ALPHA), -1)
+    state["shares/pi"] = pi
+    state["shares/alive"] = alive.astype(np.int64)
+    state["born"] = np.where(alive, np.maximum(state["born"], 1), 0)
+    for m in range(n_memories):
+        state[f"bank{m}/solutions"][:, 1] = intercepts[m]
+        for k in range(n_penalties):
+            active = f"bank{m}/active{k or ''}"
+            state[f"{active}.solution"] = np.zeros((0, 2))
+            state[f"{active}.members"] = np.zeros(0, dtype=np.int64)
+            state[f"{active}.factor"] = np.zeros((0, 0))
+    state["model"][:] = 0.0
+    return state
+
+
+SAID = st.floats(-3, 3) | st.sampled_from([np.nan, np.inf, -np.inf, 1e300, -1e300, 40.0])
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_weights_stay_weights_whatever_experts_say(data):
+    """Infinite and absurd predictions, weights of 0 and next to 0, memories that are not there."""
+    powers = data.draw(st.sampled_from([(0.5,), (0.0, 0.5), (0.0, 0.3, 0.6, 0.9)]), "powers")
+    starts = data.draw(st.integers(0, 3), "starts")
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1), "seed"))
+    X = rng.normal(size=(21, 2))
+    stream = Stream(X, X[:, 0] + rng.normal(size=21))
+    family = data.draw(st.sampled_from([Gaussian(), families.Poisson(), families.Binomial()]), "family")
+    stream.y = family.sample(rng, np.zeros(21))
+    model = mixture(stream, family=family, tuner=Mixture(powers=powers, factors=(), starts=starts))
+    run(model, stream.part(0, 20))
+    alive = np.array([True, *data.draw(st.lists(st.booleans(), min_size=starts, max_size=starts), "alive")])
+    shape = (len(alive), len(powers))
+    n_experts = len(alive) * len(powers)
+    intercepts = np.reshape(data.draw(st.lists(SAID, min_size=n_experts, max_size=n_experts), "intercepts"), shape)
+    w = rng.uniform(size=(len(ALPHA), *shape)) ** data.draw(st.sampled_from([1.0, 30.0, 3000.0]), "unevenness")
+    w *= alive[:, None]
+    w[:, 0, 0] += 1e-9
+    w /= w.sum(axis=(1, 2), keepdims=True)
+    pi = rng.uniform(size=len(ALPHA)) + 1e-9
+    before = forged(model, intercepts, w, pi / pi.sum(), alive)
+    model.restore(before)
+    row = Row(model, before, stream.X[20], stream.y[20], 1.0)
+    model.learn(stream.X[20:], stream.y[20:])
+    after = model.state()
+    assert np.isfinite(model.weights).all() and (model.weights >= 0).all()
+    assert model.weights.sum() == pytest.approx(1.0, abs=1e-9)
+    assert (model.weights[~(after["born"] > 0)] == 0).all()
+    with np.errstate(all="ignore"):
+        pi, expected = row.shares()
+    expected = born(before, after, pi, expected)
+    assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190)
+    assert after["shares/w"] == pytest.approx(expected.reshape(len(ALPHA), -1), rel=1e-6, abs=1e-14)
+
+
+# --- the rule itself --------------------------------------------------------------------------------------------------
+
+
+def test_the_oracle_by_hand():
+    """Two memories, two penalties; only the first expert is right, by a factor of e^2 against all."""
+    w = np.full((len(ALPHA), 2, 2), 0.25)
+    loss = np.array([[0.0, 2.0], [2.0, 2.0]])
+    pi, new = judged_shares(np.full(7, 1 / 7), w, np.ones(2), loss)
+    u = 1 / (1 + 3 * np.exp(-2))
+    v = np.exp(-2) * u
+    assert pi == pytest.approx(1 / 7)
+    assert new[0] == pytest.approx(
+        np.array(
+            [
+                [0.75 * u + (u + v) / 16 + (u + v) / 16, 0.75 * v + v / 8 + (u + v) / 16],
+                [0.75 * v + (u + v) / 16 + v / 8, v],
+            ]
+        )
+    )
+    assert new.sum(axis=(1, 2)) == pytest.approx(1.0)
+
+
+def test_a_share_that_predicts_better_gains(make_stream):
+    """Where one expert stays right small shares win, where it changes every few rows large ones do."""
+    pi = np.full(7, 1 / 7)
+    w = np.full((7, 2, 1), 0.5)
+    settled, restless = (pi, w), (pi, w)
+    for t in range(400):
+        settled = judged_shares(*settled, np.ones(2), np.array([[0.0], [1.0]]))
+        right = t // 5 % 2
+        restless = judged_shares(*restless, np.ones(2), np.array([[2.0 * right], [2.0 * (1 - right)]]))
+    assert settled[0].argmax() == 6
+    assert restless[0].argmax() == 0
+
+
+def test_the_experts_are_read_off_the_state_rightly(make_stream):
+    """The oracle's own oracle: averaged by their weights, they are the model."""
+    for family in families.EXAMPLES:
+        stream = make_stream(family, n=50)
+        for memory, tuner in COMPETITIONS.values():
+            model = mixture(stream, family=family, memory=memory, tuner=tuner)
+            run(model, stream)
+            average = np.nansum(model.weights[:, :, None] * experts(model), axis=(0, 1))
+            assert np.append(model.intercept, model.coef) == pytest.approx(average, rel=1e-9, abs=1e-12)

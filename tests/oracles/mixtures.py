@@ -1,0 +1,203 @@
+"""Mixtures for the contract tests, and their rules written out plainly: who is believed, and what is within bounds.
+
+One row at a time: every expert's coefficients are read off the state before it, and what should be after it follows.
+"""
+
+import numpy as np
+from scipy.special import logit
+
+from streamlasso.core.mixture import MixtureLearner
+from streamlasso.families import Binomial, Gaussian
+from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
+from streamlasso.penalties import L1
+from streamlasso.tuners import LogRMS, Mixture
+
+#: Parts that are no rule for one model, but are composed of many by the engine: not among the EXAMPLES of their room,
+#: which drive a single Learner. Theirs are COMPETITIONS, and core/test_mixture.py holds their contract.
+COMPOSED = (Mixture, AdaptiveForgetting)
+
+#: (memory, tuner): one setting or more of each kind of mixture.
+COMPETITIONS = {
+    "default": (None, Mixture()),
+    "few": (None, Mixture(powers=(0.0, 0.4, 0.9), factors=(0.9,), starts=3)),
+    "forgetting": (Forgetting(0.95), Mixture()),
+    "window": (Window(30), Mixture(powers=(0.0, 0.5, 1.0))),
+    "factors x powers": (AdaptiveForgetting((0.9, 1.0)), Mixture(powers=(0.3, 0.7))),
+    "factors x tuner": (AdaptiveForgetting((0.9, 0.98, 1.0)), LogRMS()),
+}
+
+FIRST_ROWS, EVERY, YOUNG, CAP, FADE = 10, 4, 12, 6.0, 0.98
+ALPHA = 4.0 ** -np.arange(1, 8)
+LEAST_PI = 1e-200
+
+
+def mixture(stream, **settings):
+    """A mixture as wide as the stream, with the estimators' defaults."""
+    p = stream.X.shape[1]
+    defaults = dict(
+        memory=None,
+        tuner=Mixture(),
+        penalty=L1(),
+        gradient="exact",
+        curvature="updated",
+        lambda_init=None,
+        penalty_factor=np.ones(p),
+        fit_intercept=True,
+        standardize=True,
+        history=64,
+    )
+    return MixtureLearner(p, **{**defaults, **settings})
+
+
+def experts(model, state=None):
+    """(memory, penalty, b0 and b) of all experts; no number where a memory is not there."""
+    state = model.state() if state is None else state
+    n_memories, n_penalties = model.weights.shape
+    found = np.full((n_memories, n_penalties, model.n_features + 1), np.nan)
+    for m in np.flatnonzero(state["born"] > 0):
+        for k in range(n_penalties):
+            active = f"bank{m}/active{k or ''}"
+            one_lam = f"bank{m}/solutions" not in state
+            found[m, k] = 0.0
+            found[m, k, 0] = state[f"bank{m}/point"][0] if one_lam else state[f"bank{m}/solutions"][k, 1]
+            found[m, k, 1 + state[f"{active}.members"]] = state[f"{active}.solution"][:, 0]
+    return found
+
+
+# --- shares ---------------------------------------------------------------------------------------------------------
+
+
+def levelled(alive, n_penalties):
+    return np.repeat(alive / alive.sum(), n_penalties).reshape(len(alive), n_penalties) / n_penalties
+
+
+def judged_shares(pi, w, alive, loss):
+    """pi (share), w (share, memory, penalty) after a row with these losses (memory, penalty)."""
+    n_penalties = w.shape[2]
+    believed = w * np.exp(-loss) * alive[:, None]
+    kept = believed.sum(axis=(1, 2))
+    new = np.empty_like(w)
+    for h, alpha in enumerate(ALPHA):
+        u = believed[h] / kept[h] if kept[h] > 0 else levelled(alive, n_penalties)
+        left = np.column_stack([u[:, :1], u[:, :-1]])
+        right = np.column_stack([u[:, 1:], u[:, -1:]])
+        others = alive[:, None] * u.sum(axis=0) / alive.sum()
+        new[h] = (1 - alpha) * u + alpha / 2 * others + alpha / 2 * (left + right) / 2
+    total = pi @ kept
+    pi = np.maximum(pi * kept / total, LEAST_PI) if total > 0 else np.full(len(pi), 1 / len(pi))
+    return pi, new
+
+
+def without(w, alive, m):
+    """The shares' weights when memory m has gone; `alive` says who is left."""
+    w = w.copy()
+    w[:, m] = 0.0
+    kept = w.sum(axis=(1, 2), keepdims=True)
+    return np.where(kept > 0, w / np.where(kept > 0, kept, 1.0), levelled(alive, w.shape[2]))
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------------
+
+
+def widened(low, high):
+    return low - 0.5 * (high - low), high + 0.5 * (high - low)
+
+
+def held(values, low, high, n):
+    """Values within the widened range; whatever they are in the first rows, or where there is no range."""
+    return np.where((n < FIRST_ROWS) | (low == high), values, np.clip(values, *widened(low, high)))
+
+
+def link(family, mean):
+    if type(family) is Gaussian:
+        return mean
+    return logit(mean) if type(family) is Binomial else np.log(mean)
+
+
+def eta_bounds(family, y_low, y_high, n):
+    """Where the mean is at its bounds, after n rows."""
+    end_low, end_high = {"Gaussian": (-np.inf, np.inf), "Binomial": (0.0, 1.0)}.get(type(family).__name__, (0, np.inf))
+    low, high = widened(y_low, y_high)
+    never = ((y_high - y_low) or 1.0) / (2 * (n + 1))
+    if low <= end_low:
+        low = (y_low + end_low) / 2 if y_low > end_low else end_low + never
+    if high >= end_high:
+        high = (y_high + end_high) / 2 if y_high < end_high else end_high - never
+    if y_low == y_high:  # one response only
+        low = high = high if y_low == end_high else low
+    return link(family, low), link(family, high)
+
+
+def trust(x, low, high):
+    """What is left of a row's weight: 1/k for the value that lies furthest beyond its bound, k times."""
+    reach = high - low
+    away = np.abs(x - (low + high) / 2)
+    beyond = np.where(reach > 0, away / np.where(reach > 0, reach, 1.0), 0.0)
+    return 1 / max(1.0, beyond.max())
+
+
+# --- one row --------------------------------------------------------------------------------------------------------
+
+
+class Row:
+    """What a row of weight `weight` does to the weights, the noise and the bounds of a mixture in this state."""
+
+    def __init__(self, model, state, x, y, weight):
+        self.family, self.n = model.settings["family"], int(state["seen"][0])
+        self.low, self.high = state["bounds/features"]
+        self.y_low, self.y_high, self.eta_low, self.eta_high = state["bounds/response"]
+        early = self.n < FIRST_ROWS
+        ranges = np.append(self.low, self.y_low), np.append(self.high, self.y_high)
+        self.weight = weight * (1.0 if early else trust(np.append(x, y), *ranges))
+        self.x = held(x, self.low, self.high, self.n)
+        self.y = float(held(y, self.y_low, self.y_high, self.n))
+        self.etas = experts(model, state) @ np.append(1.0, self.x)
+        self.pi, self.alive = state["shares/pi"], state["shares/alive"].astype(float)
+        self.w = state["shares/w"].reshape(len(ALPHA), *model.weights.shape)
+        self.phi, self.phi_weight = state["dispersion"]
+
+    @property
+    def eta(self):
+        """What is predicted: nobody pulls from further than one width outside the bounds, and none may lead there."""
+        if not self.n:
+            return 0.0
+        width = self.eta_high - self.eta_low
+        pulls = np.clip(self.etas, self.eta_low - width, self.eta_high + width)
+        return np.clip(np.nansum(np.tensordot(self.pi, self.w, 1) * pulls), self.eta_low, self.eta_high)
+
+    def excess(self, eta):
+        """Loss less the least that any eta within the bounds could have had."""
+        with np.errstate(all="ignore"):
+            best = np.clip(link(self.family, self.y), self.eta_low, self.eta_high)
+            return self.family.loss(self.y, eta) - self.family.loss(self.y, best)
+
+    def dispersion(self):
+        if not self.n or type(self.family) is Binomial:
+            return self.phi, self.phi_weight
+        deviance = 2 * max(float(self.excess(self.eta)), 0.0)
+        if self.n >= FIRST_ROWS and self.phi > 0:
+            deviance = min(deviance, 2 * CAP * self.phi)
+        weight = FADE * self.phi_weight + 1
+        return self.phi + (deviance - self.phi) / weight, weight
+
+    def shares(self):
+        phi = self.dispersion()[0]
+        if not self.n or not phi > 0:
+            return self.pi, self.w
+        there = (self.alive[:, None] > 0) & np.isfinite(self.etas)
+        excess = self.excess(np.where(there, self.etas, 0.0))
+        loss = np.where(there, self.weight * np.minimum(excess / phi, CAP), np.inf)
+        if not there.any():
+            return self.pi, self.w
+        return judged_shares(self.pi, self.w, self.alive, loss - loss.min())
+
+    def bounds(self):
+        """(features, response) after the row; eta's bounds move when the response's do, and when n doubles."""
+        first = self.n == 0
+        low, high = (self.x, self.x) if first else (np.minimum(self.low, self.x), np.maximum(self.high, self.x))
+        y_low, y_high = (self.y, self.y) if first else (min(self.y_low, self.y), max(self.y_high, self.y))
+        etas = self.eta_low, self.eta_high
+        moved = (y_low, y_high) != (self.y_low, self.y_high)
+        if first or moved or (self.n + 1).bit_count() == 1:
+            etas = eta_bounds(self.family, y_low, y_high, self.n + 1)
+        return np.array([low, high]), np.array([y_low, y_high, *etas])

@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 from streamlasso import RAPRegressor, __version__, progressive
 from streamlasso.cli import MEMORY, SEED, WARM_UP, main
 from streamlasso.simulate import simulate
-from streamlasso.tuners import Fixed
+from streamlasso.tuners import Fixed, LogRMS
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def test_demo_writes_its_files(demo):
 def test_demo_table_is_the_trace(demo):
     out, _ = demo
     stream = simulate(SEED)
-    trace = progressive(RAPRegressor(memory=MEMORY), stream.X, stream.y, coef=True)
+    trace = progressive(RAPRegressor(memory=MEMORY, tuner=LogRMS()), stream.X, stream.y, coef=True)
     table = parquet.read_table(out / "trace.parquet")
     assert table.column_names == trace.to_arrow().column_names
     for name in ("loss", "lam", "baseline", "coef[x3]"):
@@ -52,13 +52,14 @@ def test_demo_table_is_the_trace(demo):
 def test_demo_prints_the_losses(demo):
     _, printed = demo
     stream = simulate(SEED)
-    trace = progressive(RAPRegressor(memory=MEMORY), stream.X, stream.y)
+    trace = progressive(RAPRegressor(memory=MEMORY, tuner=LogRMS()), stream.X, stream.y)
     fixed = progressive(RAPRegressor(memory=MEMORY, tuner=Fixed(0.01)), stream.X, stream.y)
     noise = (stream.y - np.sum(stream.X * stream.beta, axis=1)) ** 2 / 2
     expected = {
         "running mean": trace.baseline,
         "fixed lam = 0.01": fixed.loss,
-        "streamlasso": trace.loss,
+        "one model that tunes its lam": trace.loss,
+        "the default": progressive(RAPRegressor(), stream.X, stream.y).loss,
         "noise floor": noise,
     }
     for row, loss in expected.items():
@@ -70,7 +71,7 @@ def test_demo_prints_the_losses(demo):
 def test_demo_prints_what_was_recovered(demo):
     _, printed = demo
     stream = simulate(SEED)
-    trace = progressive(RAPRegressor(memory=MEMORY), stream.X, stream.y, coef=True)
+    trace = progressive(RAPRegressor(memory=MEMORY, tuner=LogRMS()), stream.X, stream.y, coef=True)
     for start in (50, 150, 250):
         rows = range(start, start + 50)
         scores = [f1_score(stream.beta[t] != 0, trace.coef[t] != 0) for t in rows]
@@ -128,3 +129,13 @@ def test_version(capsys):
 def test_help_has_an_example(arguments, capsys):
     assert main(arguments) == 0
     assert "streamlasso demo" in capsys.readouterr().out
+
+
+# --- bench ------------------------------------------------------------------------------------------------------------
+
+
+def test_bench_names_what_is_wrong(tmp_path, capsys):
+    assert main(["bench", "streams", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--tasks", "elec3"]) == 2
+    assert "elec3" in capsys.readouterr().err
+    assert main(["bench", "streams", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--tasks", "elec2"]) == 2
+    assert "--data" in capsys.readouterr().err

@@ -14,6 +14,7 @@ import psutil
 from common import batches, report
 from streamlasso import RAPRegressor
 from streamlasso.memories import Forgetting, Window
+from streamlasso.tuners import LogRMS
 
 P = 20
 START = 1_000
@@ -61,7 +62,7 @@ def resident() -> float:
 
 
 def endure(memory: Forgetting | Window, X: np.ndarray, y: np.ndarray) -> dict[str, str]:
-    model = RAPRegressor(memory=memory)
+    model = RAPRegressor(memory=memory, tuner=LogRMS())
     model.partial_fit(X[:START], y[:START])
     at_start, before = violation(model, X[:START], y[:START]), resident()
     for i in range(START, len(X), BATCH):

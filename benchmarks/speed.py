@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 import streamlasso.river
 from common import batches, report
 from streamlasso import RAPRegressor
-from streamlasso.tuners import Fixed, LogRMS
+from streamlasso.tuners import Fixed, LogRMS, Mixture
 
 R = 0.99
 LAM = 0.1
@@ -203,13 +203,13 @@ def on_dicts(model: object) -> Contestant:
 
 
 def against_river(rounds: int) -> Iterator[Line]:
-    ours = on_dicts(streamlasso.river.RAPRegressor(memory=R))
+    ours = on_dicts(streamlasso.river.RAPRegressor(memory=R, tuner=LogRMS()))
     times = race(ours, on_dicts(LinearRegression(l1=LAM)), 20, rounds)
     yield at_most("river face vs river's LinearRegression(l1)", 20, times, 1 / 6)
 
 
 def against_sgd(rounds: int) -> Iterator[Line]:
-    ours = one_at_a_time(RAPRegressor(memory=R))
+    ours = one_at_a_time(RAPRegressor(memory=R, tuner=LogRMS()))
     times = race(ours, one_at_a_time(SGDRegressor(penalty="l1", alpha=LAM)), 20, rounds, FEW_ROWS)
     yield at_most("one row a call vs SGDRegressor.partial_fit", 20, times, 1 / 3)
 
@@ -230,7 +230,7 @@ class Ondil:
 
 
 def against_ondil(rounds: int) -> Iterator[Line]:
-    times = race(in_batches(RAPRegressor(memory=R)), Ondil(), 20, rounds, FEW_ROWS)
+    times = race(in_batches(RAPRegressor(memory=R, tuner=LogRMS())), Ondil(), 20, rounds, FEW_ROWS)
     yield faster("batches vs ondil OnlineLasso", 20, times, 500)
 
 
@@ -239,16 +239,36 @@ def against_ondil(rounds: int) -> Iterator[Line]:
 
 def cost_against_p(rounds: int) -> Iterator[Line]:
     for p in (10, 20, 50, 100, 200, 500, 1000):
-        times = race(in_batches(RAPRegressor(memory=R)), rank_one_update(p), p, rounds)
+        times = race(in_batches(RAPRegressor(memory=R, tuner=LogRMS())), rank_one_update(p), p, rounds)
         yield at_most("cost against p: LogRMS() vs dsyr alone", p, times, None)
+
+
+#: Five memories of either kind, with ten penalties each, and what an estimator is made with if nobody says anything.
+MIXTURES = {
+    "Mixture, 5 memories (4 start afresh) x 10 lams": (Mixture(factors=(), starts=4), {20: 60.0, 100: 30.0}),
+    "Mixture, 5 memories (factors) x 10 lams": (
+        Mixture(factors=(0.98, 0.99, 0.995, 0.998), starts=0),
+        {20: 60.0, 100: 30.0},
+    ),
+    "Mixture(), the default": (Mixture(), {20: None, 100: None}),
+}
+
+
+def mixtures(rounds: int) -> Iterator[Line]:
+    """Against one plain step."""
+    for name, (tuner, targets) in MIXTURES.items():
+        for p, target in targets.items():
+            plain = in_batches(RAPRegressor(memory=R, tuner=LogRMS()))
+            times = race(in_batches(RAPRegressor(tuner=tuner)), plain, p, rounds)
+            yield at_most(f"{name} vs LogRMS()", p, times, target)
 
 
 def memory(n_rows: int) -> Iterator[Line]:
     for p in (20, 100, 400, 1000):
-        model = RAPRegressor(memory=R)
+        model = RAPRegressor(memory=R, tuner=LogRMS())
         budget = 8 * (3 * p * p + model.history * p)
         yield size("memory, at its peak, vs 3 p^2 + history p doubles", p, peak_of(model, p), budget, 1.0)
-    model = RAPRegressor(memory=R)
+    model = RAPRegressor(memory=R, tuner=LogRMS())
     start = resident_after(model, 10_000)
     end = resident_after(model, n_rows - 10_000)
     yield size(f"RSS of the process, after {n_rows:,} rows vs after 10,000", 20, end, start, 1.001)
@@ -301,6 +321,7 @@ def main() -> None:
             *against_sgd(rounds),
             *against_ondil(rounds),
             *cost_against_p(rounds),
+            *mixtures(rounds),
             *memory(100_000 if quick else 1_000_000),
         ]
     report("speed", table)

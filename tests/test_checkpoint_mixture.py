@@ -1,0 +1,309 @@
+"""Checkpoints of mixtures: the stream goes on to the bit, and a forged file is refused or harmless."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracles.mixtures import COMPETITIONS
+from streamlasso import RAPClassifier, RAPRegressor, checkpoint, families, river
+from streamlasso.families import Gaussian
+from streamlasso.memories import AdaptiveForgetting, Window
+from streamlasso.penalties import ElasticNet
+from streamlasso.tuners import LogRMS, Mixture
+
+N, P = 60, 4
+CUTS = (1, 9, 30, 47)
+SMALL = Mixture(powers=(0.0, 0.5, 1.0), factors=(0.9,), starts=2)
+
+every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
+every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)
+
+
+def rows(n=N, p=P, seed=0):
+    """One column is a copy, one wakes up late."""
+    X = np.random.default_rng(seed).normal(size=(n, p))
+    X[:, 3] = X[:, 1]
+    X[: n // 3, 2] = 0.0
+    return X
+
+
+def responses(family, X, seed=1):
+    return np.maximum(family.sample(np.random.default_rng(seed), 0.3 + X[:, 0] - 0.7 * X[:, 1]), 1e-9)
+
+
+def bits(model):
+    states = [learner.state() for learner in model.learners_]
+    return [{name: array.tobytes() for name, array in state.items()} for state in states]
+
+
+def through(path, model):
+    model.save(path)
+    return type(model).load(path)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.safetensors"
+
+
+# --- the stream goes on -----------------------------------------------------------------------------------------------
+
+
+@every_family
+@every_competition
+def test_a_regressor_goes_on_to_the_bit(path, family, memory, tuner):
+    X = rows()
+    y = responses(family, X)
+    whole, interrupted = (RAPRegressor(family, memory, tuner=tuner, history=10) for _ in range(2))
+    for start, stop in zip((0, *CUTS), (*CUTS, N), strict=True):
+        for model in (whole, interrupted):
+            model.partial_fit(X[start:stop], y[start:stop])
+        interrupted = through(path, interrupted)
+        assert bits(interrupted) == bits(whole)
+    assert interrupted.predict(X).tobytes() == whole.predict(X).tobytes()
+    assert interrupted.get_params() == whole.get_params()
+    assert interrupted.selected_.lam == whole.selected_.lam
+
+
+@pytest.mark.parametrize(
+    "given_settings",
+    [
+        {"penalty": ElasticNet(0.5), "batch_size": 7},
+        {"penalty_factor": [0.0, 1.0, 2.5, 1.0]},
+        {"fit_intercept": False, "standardize": False},
+    ],
+    ids=str,
+)
+def test_every_setting_goes_on_to_the_bit(path, given_settings):
+    X = rows()
+    y = responses(Gaussian(), X)
+    model = RAPRegressor(**given_settings).partial_fit(X[:42], y[:42])
+    loaded = through(path, model)
+    assert bits(loaded.partial_fit(X[42:], y[42:])) == bits(model.partial_fit(X[42:], y[42:]))
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], [1, 2, 5]], ids=str)
+def test_a_classifier_goes_on_to_the_bit(path, classes):
+    X = rows()
+    y = np.array(classes)[np.arange(N) % len(classes)]
+    model = RAPClassifier().partial_fit(X[:40], y[:40], classes=classes)
+    loaded = through(path, model)
+    assert bits(loaded.partial_fit(X[40:], y[40:])) == bits(model.partial_fit(X[40:], y[40:]))
+    assert loaded.predict_proba(X).tobytes() == model.predict_proba(X).tobytes()
+
+
+@pytest.mark.parametrize("face", [river.RAPRegressor, river.RAPClassifier])
+def test_a_river_model_goes_on_to_the_bit(path, face):
+    X = rows()
+
+    def learn(model, start, stop):
+        for t in range(start, stop):
+            names = "abcd"[: 2 + t // 10]
+            model.learn_one(
+                dict(zip(names, X[t].tolist(), strict=False)), t % 3 if "Classifier" in str(face) else X[t, 0]
+            )
+
+    model = face()
+    learn(model, 0, 35)
+    loaded = through(path, model)
+    assert bits(loaded) == bits(model)
+    learn(model, 35, N)
+    learn(loaded, 35, N)
+    assert bits(loaded) == bits(model)
+
+
+def test_the_same_model_is_the_same_file(path, tmp_path):
+    X = rows()
+    RAPRegressor().fit(X, X[:, 0]).save(path)
+    RAPRegressor.load(path).save(tmp_path / "again")
+    assert path.read_bytes() == (tmp_path / "again").read_bytes()
+
+
+# --- files made with intent -------------------------------------------------------------------------------------------
+
+
+def forged(data, edit):
+    """The file with something else in it, and a checksum that holds."""
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    record = json.loads(header["__metadata__"]["streamlasso"])
+    tensors = {name: array.copy() for name, array in checkpoint.tensors_of(data).items()}
+    edit(record, tensors)
+    record["sha256"] = checkpoint.BLANK.decode()
+    blank = checkpoint.bytes_of(tensors, {"streamlasso": json.dumps(record)})
+    return blank.replace(checkpoint.BLANK, checkpoint._checksum(blank), 1)
+
+
+def set_at(name, value, *where):
+    def edit(record, tensors):
+        tensors[name][where or ...] = value
+
+    return edit
+
+
+def reshape(name, shape, dtype=np.float64):
+    def edit(record, tensors):
+        tensors[name] = np.zeros(shape, dtype=dtype)
+
+    return edit
+
+
+def tuner(**settings):
+    def edit(record, tensors):
+        record["engine"]["tuner"].update(settings)
+
+    return edit
+
+
+def listed(*values):
+    return {"type": "tuple", "items": list(values)}
+
+
+FORGERIES = {
+    "one model": lambda record, tensors: record["engine"].update(tuner={"type": "LogRMS", "step_size": 0.05}),
+    "another memory": lambda record, tensors: record["engine"].update(memory={"type": "Forgetting", "r": 0.9}),
+    "more starts": tuner(starts=3),
+    "no starts": tuner(starts=0),
+    "endless starts": tuner(starts=10**9),
+    "more powers": tuner(powers=listed(0.0, 0.5, 1.0, 1.5)),
+    "no powers": tuner(powers=listed()),
+    "words for powers": tuner(powers="many"),
+    "powers out of order": tuner(powers=listed(1.0, 0.5, 0.0)),
+    "another factor": tuner(factors=listed(2.0)),
+    "more factors": tuner(factors=listed(0.9, 0.8)),
+    "no such bank": reshape("0/bank9/unit", 1),
+    "a leader that is none": set_at("0/bank0/place", 3),
+    "a leader before the first": set_at("0/bank0/place", -1),
+    "a status that is none": set_at("0/bank0/codes", 4, 1),
+    "a status before the first": set_at("0/bank0/codes", -1, 1),
+    "a status of nobody": set_at("0/seen", 4, 1),
+    "a memory from the future": set_at("0/born", 10**6, 2),
+    "a first memory that is not there": set_at("0/born", 0, 0),
+    "a memory that began before it all": set_at("0/born", -1, 2),
+    "a memory that is there and is not": set_at("0/shares/alive", 0, 1),
+    "a weight that is no number": set_at("0/shares/w", np.nan, 0, 0),
+    "an infinite weight": set_at("0/shares/w", np.inf, 2, 1),
+    "a negative weight": set_at("0/shares/w", -0.5, 2, 1),
+    "a share that is no number": set_at("0/shares/pi", np.nan, 0),
+    "a negative share": set_at("0/shares/pi", -1.0, 0),
+    "a noise that is no number": set_at("0/dispersion", np.nan, 0),
+    "a negative noise": set_at("0/dispersion", -1.0, 0),
+    "weights of another shape": reshape("0/shares/w", (7, 9)),
+    "shares of another number": reshape("0/shares/pi", 3),
+    "bounds of another width": reshape("0/bounds/features", (2, P + 1)),
+    "fewer than no rows in bounds": set_at("0/bounds/rows", -1),
+    "a model of another width": reshape("0/model", P),
+    "solutions of another number": reshape("0/bank1/solutions", (2, 2)),
+    "sums that are no number": set_at("0/bank1/moments.S", np.nan, 0, 0),
+    "a member that is not there": set_at("0/bank0/active2.members", P, 0),
+    "a member before the first": set_at("0/bank0/active2.members", -1, 0),
+    "a sign that is none": set_at("0/bank0/active2.solution", 0.5, 0, 1),
+    "a unit that never comes back": set_at("0/bank1/unit", 1e300),
+    "rows that are whole": set_at("0/bank0/counts", 1, 1),
+    "rows kept of none": lambda record, tensors: tensors.update(
+        {"0/bank0/ring.x": np.zeros((3, P)), "0/bank0/ring.rest": np.zeros((3, 4))}
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def small_file():
+    X = rows()
+    return checkpoint._as_bytes(RAPRegressor(tuner=SMALL).fit(X, responses(Gaussian(), X)))
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_file_is_refused(path, small_file, name):
+    path.write_bytes(forged(small_file, FORGERIES[name]))
+    with pytest.raises(ValueError, match="Whole, but wrong"):
+        RAPRegressor.load(path)
+
+
+def test_a_small_file_cannot_ask_for_much_room(path):
+    """A thousand memories with many powers, each p^2 numbers, are not made before the file has shown that many."""
+    import tracemalloc
+
+    X = np.random.default_rng(0).normal(size=(30, 60))
+    data = checkpoint._as_bytes(RAPRegressor(tuner=SMALL).fit(X, X[:, 0]))
+    path.write_bytes(forged(data, tuner(starts=1000)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="Whole, but wrong"):
+            RAPRegressor.load(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20 * len(data)
+
+
+def fuzzed():
+    """Mixtures of all kinds, as bytes."""
+    X = rows()
+    kinds = [
+        (None, SMALL, None),
+        (Window(10), Mixture(powers=(0.3, 0.9)), [0, 1, 1, 1]),
+        (AdaptiveForgetting((0.9, 1.0)), LogRMS(), None),
+        (AdaptiveForgetting((0.9, 1.0)), Mixture(powers=(0.5,)), [0, 1, 1, 1]),
+    ]
+    for family in families.EXAMPLES:
+        y = responses(family, X)
+        for memory, tuner, factor in kinds:
+            model = RAPRegressor(family, memory, ElasticNet(0.9), tuner, penalty_factor=factor, history=6)
+            yield checkpoint._as_bytes(model.fit(X, y))
+
+
+FUZZED = list(fuzzed())
+FLOATS = (
+    st.sampled_from([np.nan, np.inf, -np.inf, 0.0, -1.0, 1.0, 1e308, -1e308, 5e-324, 1e-300, 2.0**200, 1e100])
+    | st.floats()
+)
+INTEGERS = st.integers(-2, 20) | st.sampled_from([63, 64, 65, 2**31, 2**62, 2**63 - 1, -(2**63)])
+
+
+@settings(max_examples=400)
+@given(st.data())
+def test_no_number_in_a_file_can_crash_the_process(data):
+    """A ValueError, or a model that learns and predicts something, with weights that are weights."""
+
+    def edit(record, tensors):
+        for _ in range(data.draw(st.integers(1, 3))):
+            name = data.draw(st.sampled_from([name for name, array in sorted(tensors.items()) if array.size]))
+            flat = tensors[name].reshape(-1)
+            value = data.draw(FLOATS if flat.dtype.kind == "f" else INTEGERS)
+            flat[data.draw(st.integers(0, flat.size - 1)) if data.draw(st.booleans()) else ...] = value
+
+    content = forged(data.draw(st.sampled_from(FUZZED)), edit)
+    try:
+        model = checkpoint._from_bytes(RAPRegressor, content)
+    except checkpoint.Refusal:
+        return
+    X = rows(25)
+    with np.errstate(all="ignore"):
+        assert model.partial_fit(X, np.ones(25)).predict(X).shape == (25,)
+        assert model.selected_.coef.shape == (P,)
+
+
+@settings(max_examples=200)
+@given(st.data())
+def test_no_word_in_a_file_can_crash_the_process(data):
+    anything = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+    names = st.sampled_from(["type", "items", "r", "n", "powers", "starts", "factors"])
+    value = st.recursive(anything, lambda x: st.lists(x, max_size=3) | st.dictionaries(names, x))
+
+    def edit(record, tensors):
+        place = record["engine"] if data.draw(st.booleans()) else record
+        while True:
+            key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+            if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+                break
+            place = place[key]
+        place[key] = data.draw(value)
+
+    content = forged(data.draw(st.sampled_from(FUZZED)), edit)
+    try:
+        model = checkpoint._from_bytes(RAPRegressor, content)
+    except checkpoint.Refusal:
+        return
+    assert model.predict(rows(5)).shape == (5,)

@@ -120,7 +120,7 @@ class Bounds:
         last_step: cython.double = INFINITY
         mean: cython.double = self.family.mean_at(far)
         target: cython.double = y + sign * margin
-        while sign * mean <= sign * target:
+        while sign * mean <= sign * target and fabs(far) < 1e100:
             if fabs(far) > ENDS and step <= 0.5 * last_step:
                 target = 0.5 * (y + mean) if sign * y < sign * mean else mean - sign * never
                 break

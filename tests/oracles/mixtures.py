@@ -175,7 +175,7 @@ class Row:
         if not self.n or type(self.family) is Binomial:
             return self.phi, self.phi_weight
         deviance = 2 * max(float(self.excess(self.eta)), 0.0)
-        if self.n >= FIRST_ROWS and self.phi > 0:
+        if self.phi > 0:
             deviance = min(deviance, 2 * CAP * self.phi)
         weight = FADE * self.phi_weight + 1
         return self.phi + (deviance - self.phi) / weight, weight

@@ -187,7 +187,7 @@ class MixtureLearner(Engine):
         return 0
 
     def _measure_noise(self, deviance):
-        if self.n_seen >= FIRST_ROWS and self.dispersion > 0.0:
+        if self.dispersion > 0.0:
             deviance = min(deviance, 2.0 * CAP * self.dispersion)
         self.dispersion_weight = FADE * self.dispersion_weight + 1.0
         self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
@@ -209,8 +209,8 @@ class MixtureLearner(Engine):
                 cython.address(self.guess[0]),
                 cython.address(self.shares.total[m * self.K]),
                 self.shares.leader(m),
-                self.bounds.eta_low,
-                self.bounds.eta_high,
+                self.bounds.eta_low if self.n_seen >= FIRST_ROWS else -INFINITY,
+                self.bounds.eta_high if self.n_seen >= FIRST_ROWS else INFINITY,
             )
         for i in range(n):
             if self.weight[i] > 0.0:

@@ -20,3 +20,5 @@ cdef class Path(LeastSquares):
     cdef void _empty(self) noexcept nogil
     cdef double _fitted(self, const double* x, double y, double weight) except? -1 nogil
     cdef double _leverage(self, const double* x) noexcept nogil
+    cdef bint _saturated(self, Py_ssize_t k) noexcept nogil
+    cdef void _copy(self, Py_ssize_t k) noexcept nogil

@@ -2,7 +2,8 @@
 """One memory, many penalties: the solutions at lam = lam_max / n^power, all on one Gram matrix.
 
 Each solution starts from where it stood before the row, and, when it is first needed, from that of its neighbour. One
-that has next to no weight in the mixture is brought up to date every few rows only.
+that has next to no weight in the mixture is brought up to date every few rows only. The path ends where the lasso has
+spent two thirds of its rows on coefficients: solutions at smaller penalties are copies of the last.
 Power 0 is the empty model: the mean of what the memory holds. A power, because the best lam falls like n^-1/2: the one
 that suits a stream stays the same while the memory grows.
 
@@ -31,6 +32,8 @@ from streamlasso.core.engine import STATUS
 #: A weight that makes no difference, and how many rows a solution of less weight may be old.
 HARDLY = cython.declare(cython.double, 1e-3)
 PATIENCE = cython.declare(cython.Py_ssize_t, 32)
+#: A lasso with more active features than this share of its rows interpolates: no smaller penalty is tried.
+SATURATED = cython.declare(cython.double, 2.0 / 3.0)
 LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
 
 
@@ -102,15 +105,20 @@ class Path(LeastSquares):
         return 0
 
     def _fitted(self, x, y, weight):
-        """The root of e = eta - a loss'(e) within the bounds, by bisection: it lies short of eta - a loss'(eta)."""
+        """The root of e = eta - a loss'(e), by bisection: it lies short of eta - a loss'(eta).
+
+        It is held within the bounds once these have seen the first rows; the very first row has no leverage yet.
+        """
         turn: cython.int
         middle: cython.double
         far: cython.double
-        a: cython.double = 1.0 / max(self.family.curvature_at(y, self.guess), LEAST_CURVATURE)
+        a: cython.double
         low: cython.double = self.guess
         high: cython.double = self.guess
         if self.moments.weight > 0.0:
-            a = min(a, weight * self._leverage(x))
+            a = weight * self._leverage(x)
+        else:
+            a = 1.0 / max(self.family.curvature_at(y, self.guess), LEAST_CURVATURE)
         far = self.guess - a * self.family.slope_at(y, self.guess)
         low = max(min(low, far), self.eta_low)
         high = min(max(high, far), self.eta_high)
@@ -174,12 +182,28 @@ class Path(LeastSquares):
                 # A new factor in the end costs less than one that follows every row.
                 cython.cast(ActiveSet, self.each[k]).broken = True
                 continue
+            if k > 0 and self._saturated(k - 1):
+                self._copy(k)
+                continue
             self.lam[k] = self.lam_max * pow(max(self.effective_size(), 1.0), -self.power[k])
             if self.code[k] == WAITING and k > 0:
                 cython.cast(ActiveSet, self.each[k]).follow(cython.cast(ActiveSet, self.each[k - 1]))
             self.code[k] = self.solve_for(cython.cast(ActiveSet, self.each[k]), self.lam[k])
             self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.each[k]))
         return 0
+
+    def _saturated(self, k):
+        """Has the lasso spent its rows? A ridge spreads few degrees of freedom over many features."""
+        if cython.cast(ActiveSet, self.each[k]).has_ridge:
+            return False
+        return cython.cast(ActiveSet, self.each[k]).factor.k > SATURATED * self.effective_size()
+
+    def _copy(self, k):
+        """The k-th solution is that of its neighbour with the larger penalty."""
+        cython.cast(ActiveSet, self.each[k]).follow(cython.cast(ActiveSet, self.each[k - 1]))
+        self.lam[k] = self.lam[k - 1]
+        self.intercepts[k] = self.intercepts[k - 1]
+        self.code[k] = self.code[k - 1]
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 

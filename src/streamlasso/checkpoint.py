@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
@@ -32,6 +32,8 @@ from streamlasso.settings import build_learner
 
 FORMAT = "streamlasso checkpoint"
 VERSION = 1
+#: Before the names of arrays that are not the model's.
+NOTED = "notes/"
 #: Stands for the checksum while it is computed.
 BLANK = b"0" * 64
 
@@ -49,6 +51,9 @@ MIXED = ("dispersion", "shares/pi", "shares/w")
 #: The unit of weight never exceeds this (`learner.py`), and counts stay far from where integers end.
 LARGEST_UNIT, LARGEST_COUNT = 2.0**200, 2**62
 
+#: From a number of features and the settings of an engine to the engine.
+Build = Callable[[int, dict[str, Any]], Any]
+
 SPOILT = (
     "not a streamlasso checkpoint, or one that was cut short or altered. Load an intact copy, or save the model again."
 )
@@ -58,17 +63,27 @@ class Refusal(Exception):
     """Why a file was not loaded, and what to do."""
 
 
-def save(estimator: Any, path: Any) -> None:
-    """Write a fitted estimator to `path`. The file appears whole or not at all; until then an older one stays."""
-    _write(os.path.realpath(path), _as_bytes(estimator))
+def save(
+    estimator: Any, path: Any, notes: dict[str, Any] | None = None, arrays: Mapping[str, np.ndarray] | None = None
+) -> None:
+    """Write a fitted estimator to `path`. The file appears whole or not at all; until then an older one stays.
+
+    `notes` (plain JSON) and `arrays` travel with it for whoever knows what they mean; `load` passes over them.
+    """
+    _write(os.path.realpath(path), _as_bytes(estimator, notes, arrays))
 
 
 def load(cls: Any, path: Any) -> Any:
     """The estimator that `save` wrote: the next row does to it what it would have done to the one that was saved."""
+    return load_with_notes([cls], path)[0]
+
+
+def load_with_notes(classes: Sequence[Any], path: Any) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
+    """The estimator, of one of these classes, and the notes and arrays that `save` was given with it."""
     with open(path, "rb") as file:
         data = file.read()
     try:
-        return _from_bytes(cls, data)
+        return _with_notes(classes, data)
     except Refusal as refusal:
         raise ValueError(f"{os.fspath(path)!r}: {refusal}") from refusal.__cause__
 
@@ -80,13 +95,16 @@ def _class_name(cls: type) -> str:
 # --- writing --------------------------------------------------------------------------------------------------------
 
 
-def _as_bytes(estimator: Any) -> bytes:
+def _as_bytes(
+    estimator: Any, notes: dict[str, Any] | None = None, arrays: Mapping[str, np.ndarray] | None = None
+) -> bytes:
     settings = estimator.get_params(deep=False) if hasattr(estimator, "get_params") else estimator._get_params()
     labels = {name: getattr(estimator, name) for name in LABELS if hasattr(estimator, name)}
     engine = dict(estimator.learners_[0].settings)
     tensors = {"penalty_factor": engine.pop("penalty_factor")}
     for i, learner in enumerate(estimator.learners_):
         tensors.update({f"{i}/{name}": np.ascontiguousarray(array) for name, array in learner.state().items()})
+    tensors.update({NOTED + name: np.ascontiguousarray(array) for name, array in (arrays or {}).items()})
     record = {
         "sha256": BLANK.decode(),
         "format": FORMAT,
@@ -98,6 +116,7 @@ def _as_bytes(estimator: Any) -> bytes:
         "labels": _all_as_json(labels),
         "learners": len(estimator.learners_),
         "engine": _all_as_json(engine),
+        "notes": notes or {},
     }
     blank = bytes_of(tensors, {"streamlasso": json.dumps(record, allow_nan=False)})
     return blank.replace(BLANK, _checksum(blank), 1)
@@ -175,13 +194,21 @@ def _arguments(part: Any) -> dict[str, Any]:
 
 
 def _from_bytes(cls: Any, data: bytes) -> Any:
+    return _with_notes([cls], data)[0]
+
+
+def _with_notes(classes: Sequence[Any], data: bytes) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
     record = _record(data)
-    if record["class"] != _class_name(cls):
+    names = {_class_name(cls): cls for cls in classes}
+    if record["class"] not in names:
         raise Refusal(
-            f"it holds a {record['class']}, not a {_class_name(cls)}. Load it with {record['class']}.load(path)."
+            f"it holds a {record['class']}, not a {' or '.join(names)}. Load it with {record['class']}.load(path)."
         )
     try:
-        return _estimator(cls, record, tensors_of(data))
+        tensors = tensors_of(data)
+        arrays = {name: tensors.pop(name) for name in sorted(tensors) if name.startswith(NOTED)}
+        arrays = {name.removeprefix(NOTED): array for name, array in arrays.items()}
+        return _estimator(names[record["class"]], record, tensors), dict(record.get("notes", {})), arrays
     except (
         ArithmeticError,
         AttributeError,
@@ -223,8 +250,9 @@ def _estimator(cls: Any, record: dict[str, Any], tensors: dict[str, np.ndarray])
         setattr(estimator, name, value)
     engine = {**_all_from_json(record["engine"]), "penalty_factor": tensors.pop("penalty_factor")}
     states = _states(record["learners"], tensors)
-    template = _template(engine, sum(array.nbytes for array in states[0].values()))
-    estimator.learners_ = [_learner(engine, state, template) for state in states]
+    build = getattr(cls, "_build", build_learner)
+    template = _template(build, engine, sum(array.nbytes for array in states[0].values()))
+    estimator.learners_ = [_learner(build, engine, state, template) for state in states]
     if not estimator._whole():
         raise ValueError("labels and learners do not belong together")
     return estimator
@@ -274,7 +302,7 @@ def _states(n: int, tensors: dict[str, np.ndarray]) -> list[dict[str, np.ndarray
     return [states[i] for i in range(n)]
 
 
-def _template(engine: dict[str, Any], n_bytes: int) -> dict[str, np.ndarray]:
+def _template(build: Build, engine: dict[str, Any], n_bytes: int) -> dict[str, np.ndarray]:
     """The state of a learner that has seen nothing, and so has the shape of all states."""
     n_features = len(engine["penalty_factor"])
     tuner, memory = engine["tuner"], engine["memory"]
@@ -285,16 +313,21 @@ def _template(engine: dict[str, Any], n_bytes: int) -> dict[str, np.ndarray]:
     if 8 * n_models * n_features**2 > n_bytes:
         raise ValueError(f"{n_models} models of {n_features} features, but no room for their products")
     short = memories.Window(1) if isinstance(engine["memory"], memories.Window) else engine["memory"]
-    return build_learner(n_features, {**engine, "memory": short, "history": 1}).state()
+    return build(n_features, {**engine, "memory": short, "history": 1}).state()
 
 
-def _learner(engine: dict[str, Any], state: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> Engine:
+def _learner(
+    build: Build, engine: dict[str, Any], state: dict[str, np.ndarray], template: dict[str, np.ndarray]
+) -> Any:
     _check_shapes(state, template)
-    _check_numbers(state)
-    learner = build_learner(len(engine["penalty_factor"]), engine)
-    for model, memory in _models(learner, state):
-        _check_model(model)
-        _check_counts(model, {**learner.settings, "memory": memory})
+    learner = build(len(engine["penalty_factor"]), engine)
+    # A network has an engine for each node.
+    engines = learner.engines(state) if hasattr(learner, "engines") else [(learner, state)]
+    for inner, inner_state in engines:
+        _check_numbers(inner_state)
+        for model, memory in _models(inner, inner_state):
+            _check_model(model)
+            _check_counts(model, {**inner.settings, "memory": memory})
     with np.errstate(divide="ignore", over="ignore"):
         learner.restore(state)
     return learner

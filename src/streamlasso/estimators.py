@@ -125,23 +125,12 @@ class _RAP(BaseEstimator):
                 X = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
         bad = first_unfit(X)
         if bad >= 0:
-            self._refuse_value("X", X, *divmod(bad, X.shape[1]))
+            refuse_value("X", X, *divmod(bad, X.shape[1]))
         return X
 
     @property
     def _named(self) -> bool:
         return hasattr(self, "feature_names_in_")
-
-    def _refuse_value(self, name: str, values: np.ndarray, *where: int) -> None:
-        value = values[where]
-        place = f"{name}[{', '.join(map(str, where))}] = {value}"
-        if np.isnan(value):
-            raise ValueError(f"Input {name} contains NaN: {place}. Fill in or drop missing values; no row was learnt.")
-        if np.isinf(value):
-            raise ValueError(f"Input {name} contains infinity: {place}; no row was learnt.")
-        raise ValueError(
-            f"{place}: squares are summed in double precision, so values lie within +-{LARGEST:g}; rescale it."
-        )
 
     def _weights(self, sample_weight: Any, X: np.ndarray) -> np.ndarray | None:
         if sample_weight is None:
@@ -165,25 +154,39 @@ class _RAP(BaseEstimator):
                 learner.restore(state)
             raise
 
-    @contextmanager
-    def _as_before_if_refused(self) -> Iterator[None]:
-        """scikit-learn notes the width and names of X before we have seen whether the rest is any good."""
-        before = {name: value for name, value in vars(self).items() if name in NOTED}
-        try:
-            yield
-        except BaseException:
-            for name in NOTED & vars(self).keys():
-                delattr(self, name)
-            for name, value in before.items():
-                setattr(self, name, value)
-            raise
-
     def _settle(self, rows: Rows) -> Self:
         """The rows are learnt: what a fresh model made for them is now its own."""
         if rows.classes is not None:
             self.classes_ = rows.classes
         self.learners_ = rows.learners
         return self
+
+
+@contextmanager
+def as_before_if_refused(estimator: BaseEstimator) -> Iterator[None]:
+    """scikit-learn notes the width and names of X before we have seen whether the rest is any good."""
+    before = {name: value for name, value in vars(estimator).items() if name in NOTED}
+    try:
+        yield
+    except BaseException:
+        for name in NOTED & vars(estimator).keys():
+            delattr(estimator, name)
+        for name, value in before.items():
+            setattr(estimator, name, value)
+        raise
+
+
+def refuse_value(name: str, values: np.ndarray, *where: int) -> None:
+    """Say what is wrong with a value, and where it is."""
+    value = values[where]
+    place = f"{name}[{', '.join(map(str, where))}] = {value}"
+    if np.isnan(value):
+        raise ValueError(f"Input {name} contains NaN: {place}. Fill in or drop missing values; no row was learnt.")
+    if np.isinf(value):
+        raise ValueError(f"Input {name} contains infinity: {place}; no row was learnt.")
+    raise ValueError(
+        f"{place}: squares are summed in double precision, so values lie within +-{LARGEST:g}; rescale it."
+    )
 
 
 class RAPRegressor(RegressorMixin, _RAP):
@@ -252,7 +255,7 @@ class RAPRegressor(RegressorMixin, _RAP):
         return self._take(X, y, sample_weight, reset=not hasattr(self, "learners_"))
 
     def _take(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> Self:
-        with self._as_before_if_refused():
+        with as_before_if_refused(self):
             rows = self._ready(X, y, sample_weight, reset=reset)
             self._learn(rows)
         return self._settle(rows)
@@ -278,7 +281,7 @@ class RAPRegressor(RegressorMixin, _RAP):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(target)]}")
         bad = first_unfit(target.reshape(-1, 1))
         if bad >= 0:
-            self._refuse_value("y", target, bad)
+            refuse_value("y", target, bad)
         family = as_family(self.family) if reset else self._first.settings["family"]
         complaint = family.check_target(target)
         if complaint:
@@ -377,7 +380,7 @@ class RAPClassifier(ClassifierMixin, _RAP):
         return self._take(X, y, sample_weight, classes, reset=not hasattr(self, "learners_"))
 
     def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any, *, reset: bool) -> Self:
-        with self._as_before_if_refused():
+        with as_before_if_refused(self):
             rows = self._ready(X, y, sample_weight, classes, reset=reset)
             self._learn(rows)
         return self._settle(rows)

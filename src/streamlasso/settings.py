@@ -25,16 +25,27 @@ MOST_ROWS = 10**9
 
 def build_learner(n_features: int, settings: dict[str, Any]) -> Engine:
     """A fresh engine for `n_features` columns, or an error that says which setting is wrong and what it may be."""
+    parts = checked(n_features, settings)
+    return (MixtureLearner if has_mixture(parts) else Learner)(n_features, **parts)
+
+
+def has_mixture(parts: dict[str, Any]) -> bool:
+    """Do several models compete?"""
+    return isinstance(parts["tuner"], Mixture) or isinstance(parts["memory"], AdaptiveForgetting)
+
+
+def checked(n_features: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings as an engine takes them: defaults filled in, names become parts."""
     tuner = as_tuner(settings["tuner"])
-    memory = as_memory(settings["memory"], tuner)
     if settings["lambda_init"] is not None and (tuner.lambda_init is not None or isinstance(tuner, Mixture)):
         raise ValueError(f"lambda_init={settings['lambda_init']!r}: {tuner!r} brings its own; leave it at None")
-    parts = dict(
+    return dict(
         family=as_family(settings["family"]),
+        memory=as_memory(settings["memory"], tuner),
         penalty=as_penalty(settings["penalty"]),
         tuner=tuner,
-        gradient=_one_of("gradient", settings["gradient"], ("exact", "diagonal")),
-        curvature=_one_of("curvature", settings["curvature"], ("updated", "previous")),
+        gradient=one_of("gradient", settings["gradient"], ("exact", "diagonal")),
+        curvature=one_of("curvature", settings["curvature"], ("updated", "previous")),
         lambda_init=_lambda_init(settings["lambda_init"]),
         penalty_factor=_penalty_factor(settings["penalty_factor"], n_features),
         fit_intercept=_flag("fit_intercept", settings["fit_intercept"]),
@@ -42,8 +53,6 @@ def build_learner(n_features: int, settings: dict[str, Any]) -> Engine:
         history=_whole("history", settings["history"]),
         batch_size=_whole("batch_size", settings["batch_size"]),
     )
-    one = not isinstance(tuner, Mixture) and not isinstance(memory, AdaptiveForgetting)
-    return (Learner if one else MixtureLearner)(n_features, memory=memory, **parts)
 
 
 def as_family(family: str | Family) -> Family:
@@ -86,7 +95,7 @@ def as_tuner(tuner: Any) -> Tuner:
     raise ValueError(f"tuner={tuner!r}: a tuner of streamlasso.tuners, such as Mixture(), LogRMS() or Fixed(lam)")
 
 
-def _one_of(name: str, value: Any, accepted: tuple[str, ...]) -> str:
+def one_of(name: str, value: Any, accepted: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in accepted:
         raise ValueError(f"{name}={value!r}: one of {', '.join(map(repr, accepted))}")
     return value

@@ -16,6 +16,16 @@ cdef class Learner(Engine):
     cdef double[::1] tuner_state
     cdef bint updated, clamped, started
 
+    cdef double look(
+        self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
+    ) except? -1 nogil
+    cdef double slope_before(
+        self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
+    ) except? -1 nogil
+    cdef int answer(
+        self, double slope, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
+    ) except -1 nogil
+    cdef void note(self, Py_ssize_t n, double* out) noexcept nogil
     cdef double _slope(
         self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
     ) except? -1 nogil

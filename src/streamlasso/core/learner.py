@@ -105,27 +105,45 @@ class Learner(Engine):
 
     def _step(self, n, X, y, w, out):
         i: cython.Py_ssize_t
-        p: cython.Py_ssize_t = self.p
+        slope: cython.double
+        if self.look(n, X, y, w, out) > 0.0:
+            slope = self.slope_before(n, X, y, w, out)
+            for i in range(n):
+                if weight_of(w, i) > 0.0:
+                    self.objective.absorb(X + i * self.p, y[i], weight_of(w, i))
+            self.answer(slope, n, X, y, w, out)
+        self.note(n, out)
+        return 0
+
+    def look(self, n, X, y, w, out):
+        """Predictions of the rows and their losses; returns what the rows weigh."""
+        i: cython.Py_ssize_t
         seen: cython.double = 0.0
-        slope: cython.double = 0.0
         note: cython.p_double
         for i in range(n):
             note = out + i * N_RECORD
-            note[0] = self.objective.predict(X + i * p)
+            note[0] = self.objective.predict(X + i * self.p)
             note[1] = self.family.loss_at(y[i], note[0])
             note[2] = 0.0
             seen += weight_of(w, i)
-        if seen > 0.0:
-            if not self.updated:
-                slope = self._slope(n, X, y, w, out)
-            for i in range(n):
-                if weight_of(w, i) > 0.0:
-                    self.objective.absorb(X + i * p, y[i], weight_of(w, i))
-                    self.n_seen += 1
-            if self.updated:
-                slope = self._slope(n, X, y, w, out)
-            self._move(slope)
-            self._solve()
+        return seen
+
+    def slope_before(self, n, X, y, w, out):
+        return 0.0 if self.updated else self._slope(n, X, y, w, out)
+
+    def answer(self, slope, n, X, y, w, out):
+        """The rows are in the memory: move lam, and solve."""
+        self.n_seen = self.objective.n_seen
+        if self.updated:
+            slope = self._slope(n, X, y, w, out)
+        self._move(slope)
+        self._solve()
+        return 0
+
+    def note(self, n, out):
+        """The state after the rows, for the record of each."""
+        i: cython.Py_ssize_t
+        note: cython.p_double
         for i in range(n):
             note = out + i * N_RECORD
             note[3] = self.lam
@@ -133,7 +151,6 @@ class Learner(Engine):
             note[5] = self._n_active()
             note[6] = self.objective.effective_size()
             note[7] = self.code
-        return 0
 
     def _slope(self, n, X, y, w, out):
         """dC/dlam of each row, noted; returns their weighted sum."""

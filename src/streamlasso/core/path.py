@@ -3,7 +3,7 @@
 
 Each solution starts from where it stood before the row, and, when it is first needed, from that of its neighbour. One
 that has next to no weight in the mixture is brought up to date every few rows only. The path ends where the lasso has
-spent two thirds of its rows on coefficients: solutions at smaller penalties are copies of the last.
+spent two thirds of its rows on coefficients, and these are many: solutions at smaller penalties are copies of the last.
 Power 0 is the empty model: the mean of what the memory holds. A power, because the best lam falls like n^-1/2: the one
 that suits a stream stays the same while the memory grows.
 
@@ -32,8 +32,10 @@ from streamlasso.core.engine import STATUS
 #: A weight that makes no difference, and how many rows a solution of less weight may be old.
 HARDLY = cython.declare(cython.double, 1e-3)
 PATIENCE = cython.declare(cython.Py_ssize_t, 32)
-#: A lasso with more active features than this share of its rows interpolates: no smaller penalty is tried.
+#: A lasso with more active features than this share of its rows interpolates; no smaller penalty is tried, unless it
+#: has so few of them that it is cheap.
 SATURATED = cython.declare(cython.double, 2.0 / 3.0)
+CHEAP = cython.declare(cython.double, 50.0)
 LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
 
 
@@ -196,7 +198,7 @@ class Path(LeastSquares):
         """Has the lasso spent its rows? A ridge spreads few degrees of freedom over many features."""
         if cython.cast(ActiveSet, self.each[k]).has_ridge:
             return False
-        return cython.cast(ActiveSet, self.each[k]).factor.k > SATURATED * self.effective_size()
+        return cython.cast(ActiveSet, self.each[k]).factor.k > max(CHEAP, SATURATED * self.effective_size())
 
     def _copy(self, k):
         """The k-th solution is that of its neighbour with the larger penalty."""

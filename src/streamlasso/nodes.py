@@ -1,0 +1,190 @@
+"""The engines of a network's nodes: in groups, one for each thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from itertools import pairwise
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from streamlasso.core.engine import RECORD
+from streamlasso.core.learner import Learner
+from streamlasso.core.mixture import MixtureLearner
+from streamlasso.core.neighbourhoods import Neighbourhoods
+from streamlasso.families import Gaussian
+from streamlasso.settings import has_mixture
+
+#: Fewer nodes than this a thread cost more to hand over than they save.
+NODES_A_THREAD = 32
+
+
+class _Separate:
+    """Nodes that share nothing: families whose rows weigh differently in each regression, and competing models."""
+
+    def __init__(self, p: int, first: int, last: int, settings: dict[str, Any]) -> None:
+        kind = MixtureLearner if has_mixture(settings) else Learner
+        self.first = first
+        self.learners = [kind(p, **{**settings, "penalty_factor": _barred(p, i)}) for i in range(first, last)]
+
+    @property
+    def n_seen(self) -> int:
+        return self.learners[0].n_seen
+
+    def learn(self, X: np.ndarray, record: np.ndarray, coef: np.ndarray | None, variance: np.ndarray | None) -> None:
+        for i, learner in enumerate(self.learners):
+            y = np.ascontiguousarray(X[:, self.first + i])
+            learner.learn(X, y, None, record[i], None if coef is None else coef[i])
+        if variance is not None:
+            variance[:] = 1.0
+
+    def now(self) -> tuple[np.ndarray, np.ndarray]:
+        coef = [np.append(learner.intercept, learner.coef) for learner in self.learners]
+        return np.array(coef), np.ones(len(self.learners))
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {
+            f"node{self.first + i}/{key}": value
+            for i, learner in enumerate(self.learners)
+            for key, value in learner.state().items()
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        for i, learner in enumerate(self.learners):
+            learner.restore(_under(f"node{self.first + i}/", state))
+
+
+def _barred(p: int, i: int) -> np.ndarray:
+    """No node explains itself."""
+    factor = np.ones(p)
+    factor[i] = np.inf
+    return factor
+
+
+def _under(prefix: str, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+
+class Nodes:
+    """All nodes of a network, in groups that a thread each takes care of.
+
+    Every group has a covariance of its own: bringing it up to date costs less than waiting for one another.
+    """
+
+    def __init__(self, p: int, settings: dict[str, Any], n_jobs: int | None = None) -> None:
+        self.n_features = p
+        self.settings = settings
+        self.shared = type(settings["family"]) is Gaussian and not has_mixture(settings)
+        n_groups = min(n_jobs or max(1, min(os.cpu_count() or 1, p // NODES_A_THREAD)), p)
+        edges = np.linspace(0, p, n_groups + 1).astype(int)
+        self.groups = [self._group(int(first), int(last)) for first, last in pairwise(edges)]
+        self.lock = Lock()
+
+    def _group(self, first: int, last: int) -> Any:
+        if self.shared:
+            return Neighbourhoods(self.n_features, first, last, **self.settings)
+        return _Separate(self.n_features, first, last, self.settings)
+
+    @property
+    def learners(self) -> list[Any]:
+        return [learner for group in self.groups for learner in group.learners]
+
+    @property
+    def n_seen(self) -> int:
+        return self.groups[0].n_seen
+
+    def refuse_unfit(self, X: np.ndarray) -> None:
+        complaint = self.settings["family"].check_target(np.ascontiguousarray(X.ravel()))
+        if complaint:
+            raise ValueError(f"X: {complaint}; family={self.settings['family']!r}. No time point was learnt.")
+
+    def learn(self, X: np.ndarray, *, traced: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Learn the time points; returns what was noted of them, and where asked the models: (time, node, ...)."""
+        p, n = self.n_features, len(X)
+        record = np.empty((p, n, len(RECORD)))
+        coef = np.empty((p, n, p + 1)) if traced else np.empty((p, 0, p + 1))
+        variance = np.empty((p, n)) if traced else np.empty((p, 0))
+        if not self.lock.acquire(blocking=False):
+            raise RuntimeError("this network is learning in another thread; give every thread a model of its own")
+        before = None if self.learners[0].compiled else self.state()
+        try:
+            tasks = [
+                (group, X, record[nodes], coef[nodes] if traced else None, variance[nodes] if traced else None)
+                for group, nodes in self._places()
+            ]
+            _together(tasks)
+        except BaseException:
+            if before is not None:
+                self.restore(before)
+            raise
+        finally:
+            self.lock.release()
+        return record.transpose(1, 0, 2), coef.transpose(1, 0, 2), variance.T
+
+    def _places(self) -> Iterator[tuple[Any, slice]]:
+        for group in self.groups:
+            yield group, slice(group.first, group.first + len(group.learners))
+
+    def now(self) -> tuple[np.ndarray, np.ndarray]:
+        """Intercept and coefficients of each node, and its residual variance."""
+        found = [group.now() for group in self.groups]
+        return np.concatenate([coef for coef, _ in found]), np.concatenate([variance for _, variance in found])
+
+    def constant(self) -> np.ndarray:
+        if self.shared:
+            return self.groups[0].constant()
+        return np.zeros(self.n_features, dtype=bool)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What the next time point needs; the same for any number of groups."""
+        return {key: value for group in self.groups for key, value in group.state().items()}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        for group in self.groups:
+            group.restore(state)
+
+    def engines(self, state: dict[str, np.ndarray]) -> Iterator[tuple[Any, dict[str, np.ndarray]]]:
+        """Each node's engine with the state that it would have on its own, for a checkpoint to look at."""
+        commons = _under("commons/", state)
+        for i, learner in enumerate(self.learners):
+            yield learner, {**commons, **_under(f"node{i}/", state)}
+        if self.shared:
+            yield self.learners[0], {**_under("node0/", state), **commons}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _revived, (self.n_features, self.settings, len(self.groups), self.state())
+
+
+def _revived(p: int, settings: dict[str, Any], n_groups: int, state: dict[str, np.ndarray]) -> Nodes:
+    nodes = Nodes(p, settings, n_groups)
+    nodes.restore(state)
+    return nodes
+
+
+def _together(tasks: list[tuple[Any, ...]]) -> None:
+    """Each group learns in a thread of its own. An interrupt waits for all: none may be ahead of the others."""
+    if len(tasks) == 1:
+        group, *rest = tasks[0]
+        group.learn(*rest)
+        return
+    futures = [_threads().submit(group.learn, *rest) for group, *rest in tasks]
+    try:
+        wait(futures)
+    except BaseException:
+        wait(futures)
+        raise
+    for future in futures:
+        future.result()
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="streamlasso")
+
+
+# A child of a fork has none of its parent's threads.
+os.register_at_fork(after_in_child=_threads.cache_clear)

@@ -120,7 +120,7 @@ class _RAP(BaseEstimator):
 
     def _features(self, X: Any, *, reset: bool = False) -> np.ndarray:
         """X as the engine takes it. A plain array of the right shape goes straight through."""
-        if not _is_plain(X, 2) or reset or X.shape != (X.shape[0] or None, self.n_features_in_) or self._named:
+        if not is_plain(X, 2) or reset or X.shape != (X.shape[0] or None, self.n_features_in_) or self._named:
             with _named_if_no_number("X"):
                 X = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
         bad = first_unfit(X)
@@ -276,7 +276,7 @@ class RAPRegressor(RegressorMixin, _RAP):
     def _target(self, y: Any, n_rows: int, *, reset: bool) -> np.ndarray:
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        target = y if _is_plain(y, 1) else self._as_target(y)
+        target = y if is_plain(y, 1) else self._as_target(y)
         if len(target) != n_rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(target)]}")
         bad = first_unfit(target.reshape(-1, 1))
@@ -480,7 +480,7 @@ class RAPClassifier(ClassifierMixin, _RAP):
         return _one_or_all([selected(learner) for learner in self._fitted()])
 
 
-def _is_plain(values: Any, ndim: int) -> bool:
+def is_plain(values: Any, ndim: int) -> bool:
     """Is it an array as the engine takes it? To convert what need not be takes longer than to learn a row."""
     return (
         type(values) is np.ndarray and values.dtype == np.float64 and values.ndim == ndim and values.flags.c_contiguous

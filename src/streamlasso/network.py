@@ -19,7 +19,7 @@ from sklearn.utils.validation import validate_data
 
 from streamlasso import checkpoint
 from streamlasso.core.engine import RECORD, first_unfit
-from streamlasso.estimators import as_before_if_refused, refuse_value
+from streamlasso.estimators import as_before_if_refused, is_plain, refuse_value
 from streamlasso.nodes import Nodes
 from streamlasso.settings import checked, one_of
 from streamlasso.tuners import LogRMS
@@ -183,19 +183,27 @@ class StreamingNetwork(BaseEstimator):
         return Nodes(p, checked(p, settings), self.n_jobs)
 
     def _points(self, X: Any, *, reset: bool) -> np.ndarray:
+        if not reset and is_plain(X, 2) and X.shape == (len(X) or None, self.n_features_in_) and not self._named:
+            return self._finite(X)
         least = 2 if reset else 1
         X = validate_data(
             self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_features=least
         )
+        return self._finite(X)
+
+    def _finite(self, X: np.ndarray) -> np.ndarray:
         bad = first_unfit(X)
         if bad >= 0:
             refuse_value("X", X, *divmod(bad, X.shape[1]))
         return X
 
+    @property
+    def _named(self) -> bool:
+        return hasattr(self, "feature_names_in_")
+
     def _settle(self, nodes: Nodes) -> Self:
-        known = self.constant_ if hasattr(self, "learners_") and self.learners_[0] is nodes else []
         self.learners_ = [nodes]
-        if nodes.n_seen > 1 and set(self.constant_) - set(known):
+        if nodes.newly_constant():
             warnings.warn(
                 f"constant so far, and so without edges: {', '.join(self.constant_)}", UserWarning, stacklevel=3
             )

@@ -82,16 +82,14 @@ class Nodes:
         n_groups = min(n_jobs or max(1, min(os.cpu_count() or 1, p // NODES_A_THREAD)), p)
         edges = np.linspace(0, p, n_groups + 1).astype(int)
         self.groups = [self._group(int(first), int(last)) for first, last in pairwise(edges)]
+        self.learners = [learner for group in self.groups for learner in group.learners]
+        self.still = np.zeros(p, dtype=bool)
         self.lock = Lock()
 
     def _group(self, first: int, last: int) -> Any:
         if self.shared:
             return Neighbourhoods(self.n_features, first, last, **self.settings)
         return _Separate(self.n_features, first, last, self.settings)
-
-    @property
-    def learners(self) -> list[Any]:
-        return [learner for group in self.groups for learner in group.learners]
 
     @property
     def n_seen(self) -> int:
@@ -138,6 +136,12 @@ class Nodes:
         if self.shared:
             return self.groups[0].constant()
         return np.zeros(self.n_features, dtype=bool)
+
+    def newly_constant(self) -> bool:
+        """Has a node that moved, or was not there, stood still in all that is remembered? Not asked of one point."""
+        before = self.still
+        self.still = self.constant() if self.n_seen > 1 else before
+        return bool(np.any(self.still & ~before))
 
     def state(self) -> dict[str, np.ndarray]:
         """What the next time point needs; the same for any number of groups."""

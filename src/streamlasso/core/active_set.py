@@ -492,7 +492,8 @@ class ActiveSet:
         return {
             "members": np.array(self.members[:k], dtype=np.int64),
             "solution": np.column_stack([self.b[:k], self.sign[:k]]),
-            "factor": self.factor.state(),
+            # One that is broken is made anew before it is used; what lies there is nobody's business.
+            "factor": np.zeros((k, k)) if self.broken else self.factor.state(),
             "age": np.array([self.broken, self.age], dtype=np.int64),
         }
 

@@ -186,7 +186,7 @@ class Row:
             return self.pi, self.w
         there = (self.alive[:, None] > 0) & np.isfinite(self.etas)
         excess = self.excess(np.where(there, self.etas, 0.0))
-        loss = np.where(there, self.weight * np.minimum(excess / phi, CAP), np.inf)
+        loss = np.where(there, self.weight * np.minimum(excess / phi, CAP if self.family.has_scale else np.inf), np.inf)
         if not there.any():
             return self.pi, self.w
         return judged_shares(self.pi, self.w, self.alive, loss - loss.min())

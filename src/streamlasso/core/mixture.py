@@ -21,7 +21,7 @@ everything, so no row moves the odds between two experts, or phi, by more than C
 
     l_e = min(D_e / phi, CAP),        phi <- fading mean of 2 min(D, CAP phi)
 
-A class has no scale (`Family.has_scale`): there phi is 1. An expert is judged by what it said, not by what the bounds
+A class has no scale and no tails (`Family.has_scale`): there phi is 1, and there is no cap. An expert is judged by what it said, not by what the bounds
 would have made of it: it is its coefficients, not its predictions, that are averaged.
 """
 
@@ -169,6 +169,7 @@ class MixtureLearner(Engine):
         e: cython.Py_ssize_t
         least: cython.double = self.bounds.least_loss(y)
         best: cython.double = INFINITY
+        cap: cython.double = CAP if self.scaled else INFINITY
         if self.n_seen == 0:
             return 0
         if self.scaled:
@@ -178,7 +179,7 @@ class MixtureLearner(Engine):
         for e in range(self.n):
             self.loss[e] = INFINITY
             if self.shares.alive[e // self.K] and isfinite(etas[e]):
-                self.loss[e] = weight * min((self.family.loss_at(y, etas[e]) - least) / self.dispersion, CAP)
+                self.loss[e] = weight * min((self.family.loss_at(y, etas[e]) - least) / self.dispersion, cap)
             best = min(best, self.loss[e])
         if best < INFINITY:
             for e in range(self.n):

@@ -222,7 +222,7 @@ class RAPClassifier(_RAP, base.MiniBatchClassifier):
     >>> from streamlasso.river import RAPClassifier
     >>> model = RAPClassifier()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 89.27%
+    Accuracy: 89.43%
     """
 
     def __init__(

@@ -129,7 +129,7 @@ class MixtureLearner(Engine):
             memory.length,
             0,
         )
-        return PathBank(path.lay_out(tuner.powers), memory)
+        return PathBank(path.lay_out(tuner.powers_for(self.family)), memory)
 
     # --- learning -----------------------------------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso.experiments.entries import DEFAULT, entries
 from streamlasso.experiments.leaderboard import BURN_IN, clipped
 from streamlasso.experiments.streams import ROWS, TASKS, Task, load_task
+from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
 from streamlasso.plots import DARK, GREY, LIGHT
 from streamlasso.report import write_whole
@@ -143,7 +144,9 @@ def _state(model: RAPRegressor | RAPClassifier) -> dict[str, float]:
         if there is not None:
             memory, began = there
             state[_column_of(m, memory, model.n_seen_ - began)] += float(weights[m].sum())
-    return state | dict(zip(power_columns(), weights.sum(axis=0).tolist(), strict=True))
+    # Classes have the first few of them.
+    state |= dict.fromkeys(power_columns(), 0.0)
+    return state | dict(zip(power_columns(), weights.sum(axis=0).tolist(), strict=False))
 
 
 def memory_columns() -> list[str]:
@@ -161,7 +164,7 @@ def power_columns() -> list[str]:
     >>> power_columns()[:2]
     ['power 0', 'power 0.2']
     """
-    return [f"power {power:g}" for power in Mixture().powers]
+    return [f"power {power:g}" for power in Mixture().powers_for(Gaussian())]
 
 
 def _column_of(m: int, memory: Forgetting, age: int) -> str:

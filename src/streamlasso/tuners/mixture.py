@@ -8,7 +8,10 @@ from cython.cimports.streamlasso.tuners.base import Tuner
 
 from streamlasso.core.part import is_number
 
+#: Below lam_max / n a penalty weighs less than one row. Numbers may be so exact that it is still too large; classes,
+#: whose noise nobody can make smaller, are not.
 POWERS = tuple(k / 5 for k in range(10))
+POWERS_OF_CLASSES = tuple(power for power in POWERS if power <= 1)
 FACTORS = (0.95, 0.98, 0.99)
 
 
@@ -16,7 +19,8 @@ FACTORS = (0.95, 0.98, 0.99)
 class Mixture(Tuner):
     """Experts with different penalties and memories, averaged by how well they have predicted; no step size.
 
-    powers : with n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response
+    powers : with n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response. None is 0,
+        .2, ..., 1.8, and for classes up to 1.
     factors : a memory with each of these forgetting factors, beside one that never forgets
     starts : how many memories that start afresh are kept at a time, beside those
 
@@ -30,24 +34,34 @@ class Mixture(Tuner):
 
     compiled = True
 
-    def __init__(self, powers=POWERS, factors=FACTORS, starts=8):
-        if not isinstance(powers, (tuple, list)) or not powers or not all(0 <= x <= 2 for x in _numbers(powers)):
+    def __init__(self, powers=None, factors=FACTORS, starts=8):
+        if powers is not None and not _are_powers(powers):
             raise ValueError(f"Mixture(powers={powers!r}): one number or more, each in [0, 2], is needed")
-        if any(a >= b for a, b in pairwise(powers)):
+        if any(a >= b for a, b in pairwise(powers or ())):
             raise ValueError(f"Mixture(powers={powers!r}): in rising order, please; lam drifts from one to the next")
         if not isinstance(factors, (tuple, list)) or not all(0 < r <= 1 for r in _numbers(factors)):
             raise ValueError(f"Mixture(factors={factors!r}): forgetting factors, each in (0, 1], are needed")
         if isinstance(starts, bool) or not isinstance(starts, int) or not 0 <= starts <= 1000:
             raise ValueError(f"Mixture(starts={starts!r}): a whole number from 0 to 1000")
-        self.powers = tuple(powers)
+        self.powers = None if powers is None else tuple(powers)
         self.factors = tuple(factors)
         self.starts = starts
+
+    def powers_for(self, family):
+        """The powers of the experts of a family."""
+        if self.powers is not None:
+            return self.powers
+        return POWERS if family.has_scale else POWERS_OF_CLASSES
 
     def settings(self):
         return {"powers": self.powers, "factors": self.factors, "starts": self.starts}
 
     def move(self, lam, slope, norm, lam_max, state):
         return lam
+
+
+def _are_powers(values):
+    return isinstance(values, (tuple, list)) and len(values) > 0 and all(0 <= x <= 2 for x in _numbers(values))
 
 
 def _numbers(values):

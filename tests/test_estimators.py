@@ -666,3 +666,29 @@ def test_settings_changed_mid_stream_wait_for_the_next_fit():
 def test_lambda_init_beside_a_fixed_penalty_is_refused():
     with pytest.raises(ValueError, match=r"lambda_init=5.0: Fixed\(lam=0.1\) brings its own"):
         RAPRegressor(tuner=Fixed(0.1), lambda_init=5.0).fit(np.eye(3), np.arange(3.0))
+
+
+def test_dates_among_numbers_are_refused_in_words():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame({"when": pandas.date_range("2026", periods=20), "a": np.arange(20.0)})
+    with pytest.raises(ValueError, match="X: numbers are needed, but there are dates"):
+        RAPRegressor().fit(X, np.arange(20.0))
+
+
+def test_labels_of_two_types_are_refused_in_words():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    mixed = np.array(["a", 1] * 10, dtype=object)
+    with pytest.raises(ValueError, match="y: labels of one type"):
+        RAPClassifier().fit(X, mixed)
+    model = RAPClassifier().fit(X, ["a", "b"] * 10)
+    with pytest.raises(ValueError, match="y: labels of one type"):
+        model.partial_fit(X, mixed)
+    with pytest.raises(ValueError, match="classes: labels of one type"):
+        RAPClassifier().partial_fit(X, ["a", "b"] * 10, classes=mixed[:2])
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path):
+    model = RAPRegressor().fit(np.random.default_rng(0).normal(size=(20, 2)), np.arange(20.0))
+    with pytest.raises(FileNotFoundError) as refusal:
+        model.save(tmp_path / "nowhere" / "model")
+    assert refusal.value.filename == str(tmp_path / "nowhere" / "model")

@@ -398,8 +398,9 @@ class RAPClassifier(ClassifierMixin, _RAP):
         """The classes of a fresh model: as named, or as the rows show them."""
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        check_classification_targets(y)
-        found = np.unique(column_or_1d(y, warn=True)) if classes is None else self._named_classes(classes)
+        with _named_if_mixed("y"):
+            check_classification_targets(y)
+            found = np.unique(column_or_1d(y, warn=True)) if classes is None else self._named_classes(classes)
         if len(found) < 2:
             name = "y" if classes is None else "classes"
             raise ValueError(
@@ -411,7 +412,8 @@ class RAPClassifier(ClassifierMixin, _RAP):
     def _named_classes(self, classes: Any) -> np.ndarray:
         if isinstance(classes, str) or np.ndim(classes) != 1:
             raise ValueError(f"classes={classes!r}: a list of all classes is needed")
-        return np.unique(classes)
+        with _named_if_mixed("classes"):
+            return np.unique(classes)
 
     def _same_classes(self, classes: Any) -> np.ndarray:
         if classes is not None and not np.array_equal(self._named_classes(classes), self.classes_):
@@ -425,7 +427,8 @@ class RAPClassifier(ClassifierMixin, _RAP):
         labels = column_or_1d(y, warn=True)
         if len(labels) != n_rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(labels)]}")
-        unknown = np.setdiff1d(labels, classes)
+        with _named_if_mixed("y"):
+            unknown = np.setdiff1d(labels, classes)
         if len(unknown):
             raise ValueError(
                 f"y holds {unknown.tolist()}, not among the classes {classes.tolist()}; no row was learnt."
@@ -497,10 +500,28 @@ def _named_if_no_number(name: str) -> Iterator[None]:
     """numpy says which string is no number, but not where it was."""
     try:
         yield
+    except np.exceptions.DTypePromotionError:
+        raise ValueError(
+            f"{name}: numbers are needed, but there are dates among them; turn these into numbers first. No row was "
+            "learnt."
+        ) from None
     except ValueError as error:
         if "could not convert" not in str(error):
             raise
         raise ValueError(f"{name}: numbers are needed, but {error}; no row was learnt.") from None
+
+
+@contextmanager
+def _named_if_mixed(name: str) -> Iterator[None]:
+    """Labels have an order, and those of different types have none."""
+    try:
+        yield
+    except TypeError as error:
+        if "not supported between" not in str(error):
+            raise
+        raise ValueError(
+            f"{name}: labels of one type are needed, all text or all numbers; no row was learnt."
+        ) from None
 
 
 def _one_or_all(values: list[Any]) -> Any:

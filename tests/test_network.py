@@ -149,6 +149,24 @@ def test_without_a_penalty_these_are_the_partial_correlations(rule):
     assert model.partial_correlation_ == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    "setting", [{}, {"tuner": Mixture(), "memory": 0.97}, {"memory": AdaptiveForgetting()}], ids=str
+)
+def test_units_do_not_matter(setting):
+    X = correlated(200)
+    model, other = StreamingNetwork(**setting).fit(X), StreamingNetwork(**setting).fit(X * 8.0 ** np.arange(-3, 3))
+    assert model.partial_correlation_ == pytest.approx(other.partial_correlation_, abs=1e-6)
+    assert np.abs(model.partial_correlation_).max() < 1
+
+
+def test_a_mixture_finds_the_partial_correlations_too():
+    X = correlated(400)[200:]
+    precision = np.linalg.inv(np.cov(X.T))
+    d = np.sqrt(np.diag(precision))
+    model = StreamingNetwork(tuner=Mixture(), memory=1.0).fit(X)
+    assert np.diag(model.partial_correlation_, 1) == pytest.approx(np.diag(-precision / np.outer(d, d), 1), abs=0.1)
+
+
 @pytest.mark.parametrize("rule", ["or", "and"])
 @pytest.mark.parametrize("family", ["gaussian", "binomial"])
 def test_an_edge_is_what_the_rule_says(rule, family):

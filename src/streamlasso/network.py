@@ -73,7 +73,8 @@ class StreamingNetwork(BaseEstimator):
     Attributes
     ----------
     coef_, intercept_ : (p, p) and (p,); row i is the regression of node i on all others
-    adjacency_, partial_correlation_ : (p, p), symmetric; whether there is an edge, and how strong it is
+    adjacency_, partial_correlation_ : (p, p), symmetric; whether there is an edge, and how strong it is (for families
+        other than the Gaussian: the coefficient)
     edges_ : a table of the edges, strongest first: source, target, sign, strength
     lambda_, lambda_max_ : (p,), the penalty of each node, and the least one that leaves it alone
     n_seen_, effective_size_ : time points learnt, and the weight that the memory holds of them
@@ -159,7 +160,7 @@ class StreamingNetwork(BaseEstimator):
         for start in range(0, len(X), CHUNK):
             record, coef, variance = nodes.learn(X[start : start + CHUNK], traced=True)
             notes.append(record)
-            networks.append(_strengths(coef, variance, self.rule))
+            networks.append(_strengths(coef, variance, self.rule, nodes.most))
         self._settle(nodes)
         noted = {name: np.concatenate(notes)[:, :, column] for column, name in enumerate(RECORD)}
         kept = {name: noted[name] for name in ("lam", "lam_max", "loss", "n_active")}
@@ -243,7 +244,7 @@ class StreamingNetwork(BaseEstimator):
     @property
     def partial_correlation_(self) -> np.ndarray:
         coef, variance = self._nodes.now()
-        return _strengths(coef[None], variance[None], self.rule)[0]
+        return _strengths(coef[None], variance[None], self.rule, self._nodes.most)[0]
 
     @property
     def adjacency_(self) -> np.ndarray:
@@ -308,12 +309,13 @@ def _as_rows(X: Any) -> Any:
     return np.asarray(X)[None] if getattr(X, "ndim", None) == 1 and not hasattr(X, "index") else X
 
 
-def _strengths(coef: np.ndarray, variance: np.ndarray, rule: str) -> np.ndarray:
-    """(time, p, p) partial correlations from (time, node, p + 1) coefficients and residual variances."""
+def _strengths(coef: np.ndarray, variance: np.ndarray, rule: str, most: float) -> np.ndarray:
+    """(time, p, p) partial correlations from (time, node, p + 1) coefficients and residual variances; none is larger
+    than `most`. Of families other than the Gaussian, whose variances are 1, the coefficients."""
     spread = np.sqrt(variance)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = coef[:, :, 1:] * (spread[:, None, :] / spread[:, :, None])
-    found = np.clip(np.nan_to_num(found), -1.0, 1.0)
+    found = np.clip(np.nan_to_num(found, posinf=most, neginf=-most), -most, most)
     mirror = found.transpose(0, 2, 1)
     larger = np.abs(found) >= np.abs(mirror)
     chosen = np.where(larger == (rule == "or"), found, mirror)

@@ -19,17 +19,23 @@ from streamlasso.core.neighbourhoods import Neighbourhoods
 from streamlasso.families import Gaussian
 from streamlasso.settings import has_mixture
 
+LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")
 #: Fewer nodes than this a thread cost more to hand over than they save.
 NODES_A_THREAD = 32
 
 
 class _Separate:
-    """Nodes that share nothing: families whose rows weigh differently in each regression, and competing models."""
+    """Nodes that share nothing: families whose rows weigh differently in each regression, and competing models.
+
+    variance : of what each node's predictions left, as far back as its memory reaches; 1 for families that have none
+    """
 
     def __init__(self, p: int, first: int, last: int, settings: dict[str, Any]) -> None:
         kind = MixtureLearner if has_mixture(settings) else Learner
         self.first = first
+        self.gaussian = type(settings["family"]) is Gaussian
         self.learners = [kind(p, **{**settings, "penalty_factor": _barred(p, i)}) for i in range(first, last)]
+        self.variance = np.zeros(last - first) if self.gaussian else np.ones(last - first)
 
     @property
     def n_seen(self) -> int:
@@ -39,23 +45,29 @@ class _Separate:
         for i, learner in enumerate(self.learners):
             y = np.ascontiguousarray(X[:, self.first + i])
             learner.learn(X, y, None, record[i], None if coef is None else coef[i])
-        if variance is not None:
-            variance[:] = 1.0
+        for t in range(len(X)):
+            if self.gaussian:
+                squared, size = 2.0 * record[:, t, LOSS], np.maximum(record[:, t, SIZE], 1.0)
+                self.variance = self.variance + (squared - self.variance) / size
+            if variance is not None:
+                variance[:, t] = self.variance
 
     def now(self) -> tuple[np.ndarray, np.ndarray]:
         coef = [np.append(learner.intercept, learner.coef) for learner in self.learners]
-        return np.array(coef), np.ones(len(self.learners))
+        return np.array(coef), self.variance
 
     def state(self) -> dict[str, np.ndarray]:
-        return {
-            f"node{self.first + i}/{key}": value
-            for i, learner in enumerate(self.learners)
-            for key, value in learner.state().items()
-        }
+        state = {}
+        for i, learner in enumerate(self.learners):
+            state.update({f"node{self.first + i}/{key}": value for key, value in learner.state().items()})
+            state[f"node{self.first + i}/variance"] = self.variance[i : i + 1].copy()
+        return state
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         for i, learner in enumerate(self.learners):
-            learner.restore(_under(f"node{self.first + i}/", state))
+            node = _under(f"node{self.first + i}/", state)
+            self.variance[i] = node.pop("variance")[0]
+            learner.restore(node)
 
 
 def _barred(p: int, i: int) -> np.ndarray:
@@ -78,7 +90,10 @@ class Nodes:
     def __init__(self, p: int, settings: dict[str, Any], n_jobs: int | None = None) -> None:
         self.n_features = p
         self.settings = settings
-        self.shared = type(settings["family"]) is Gaussian and not has_mixture(settings)
+        gaussian = type(settings["family"]) is Gaussian
+        self.shared = gaussian and not has_mixture(settings)
+        #: The strongest that an edge can be.
+        self.most = 1.0 if gaussian else np.inf
         n_groups = min(n_jobs or max(1, min(os.cpu_count() or 1, p // NODES_A_THREAD)), p)
         edges = np.linspace(0, p, n_groups + 1).astype(int)
         self.groups = [self._group(int(first), int(last)) for first, last in pairwise(edges)]

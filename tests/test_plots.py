@@ -62,16 +62,18 @@ TRACES = {
 @pytest.mark.parametrize("name", TRACES)
 @pytest.mark.parametrize("coef", [True, False])
 @pytest.mark.filterwarnings("error")
-def test_three_labelled_panels_for_every_stream(name, coef):
+def test_four_labelled_panels_for_every_stream(name, coef):
     trace = TRACES[name]()
     figure = drawn(plot_trace(trace if coef else replace(trace, coef=None, intercept=None)))
-    penalty, loss, active = figure.axes
+    penalty, loss, memory, active = figure.axes
     assert [axes.get_title(loc="left").split(",")[0].split(":")[0] for axes in figure.axes] == [
         "Penalty",
         "Loss",
+        "Memory",
         "Active features",
     ]
     assert loss.get_ylabel() == trace.loss_name
+    assert memory.get_ylabel() == "rows in use"
     assert active.get_xlabel() == "row"
     assert penalty.get_ylabel().startswith("lam") or name in ("one row", "all waiting")
 
@@ -94,13 +96,14 @@ def test_long_names_leave_room_for_titles_and_legends():
     X = pd.DataFrame(rng.normal(size=(50, 3)), columns=["a very long name " * 5 + str(j) for j in range(3)])
     figure = drawn(progressive(RAPRegressor(), X, rng.normal(size=50), coef=True).plot())
     for axes in figure.axes:
-        assert not axes.get_legend().get_window_extent().overlaps(axes._left_title.get_window_extent())
-    assert len({label.get_text() for label in figure.axes[2].get_yticklabels()}) == 3
+        if axes.get_legend() is not None:
+            assert not axes.get_legend().get_window_extent().overlaps(axes._left_title.get_window_extent())
+    assert len({label.get_text() for label in figure.axes[-1].get_yticklabels()}) == 3
 
 
 def test_curves_are_the_columns():
     trace = gaussian()
-    penalty, loss, _ = plot_trace(trace).axes
+    penalty, loss, memory, _ = plot_trace(trace).axes
     lam, lam_max = penalty.get_lines()
     np.testing.assert_array_equal(lam.get_ydata()[1:], trace.lam[1:])
     assert trace.lam[0] == 0
@@ -108,6 +111,7 @@ def test_curves_are_the_columns():
     np.testing.assert_array_equal(lam_max.get_ydata()[1:], trace.lam_max[1:])
     assert np.isnan(lam_max.get_ydata()[0])
     assert penalty.get_yscale() == "log"
+    np.testing.assert_array_equal(memory.get_lines()[0].get_ydata(), trace.effective_size)
     baseline, model = loss.get_lines()
     for line, column in ((baseline, trace.baseline), (model, trace.loss)):
         expected = [column[max(1, t - 9) : t + 1].mean() for t in range(1, 60)]
@@ -119,7 +123,7 @@ def test_raster_shows_signs():
     trace = gaussian()
     coef = np.zeros((60, 4))
     coef[10:30, 1], coef[30:, 2] = 2.0, -0.1
-    image = plot_trace(replace(trace, coef=coef)).axes[2].get_images()[0]
+    image = plot_trace(replace(trace, coef=coef)).axes[-1].get_images()[0]
     pixels = np.asarray(image.get_array())
     assert pixels.shape == (4, 60, 3)
     np.testing.assert_allclose(pixels[1, 10:30], np.tile(rgb(DARK), (20, 1)))
@@ -141,7 +145,7 @@ def test_raster_names_the_features_in_order():
     names = ["price $", "two\nlines", "_hidden", "plain"]
     X = pd.DataFrame(rng.normal(size=(30, 4)), columns=names)
     figure = drawn(progressive(RAPRegressor(), X, rng.normal(size=30), coef=True).plot())
-    shown = [label.get_text() for label in figure.axes[2].get_yticklabels()]
+    shown = [label.get_text() for label in figure.axes[-1].get_yticklabels()]
     assert shown == [r"price \$", "two lines", "_hidden", "plain"]
 
 
@@ -152,18 +156,18 @@ def test_many_features_keep_the_most_active_and_stay_legible():
     for rank, j in enumerate(often):
         coef[: 100 - rank, j] = 1.0
     figure = drawn(plot_trace(replace(trace, coef=coef)))
-    labels = figure.axes[2].get_yticklabels()
+    labels = figure.axes[-1].get_yticklabels()
     assert [label.get_text() for label in labels] == [f"x{j}" for j in sorted(often[:MOST_ROWS])]
     boxes = [label.get_window_extent() for label in labels]
     assert not any(a.overlaps(b) for a, b in pairwise(boxes))
-    assert "40 of 200" in figure.axes[2].get_title(loc="left")
+    assert "40 of 200" in figure.axes[-1].get_title(loc="left")
 
 
 def test_long_streams_are_thinned_but_keep_their_spikes():
     trace = gaussian(n=20_001, p=2)
     lam = trace.lam.copy()
     lam[7_777], lam[13_131] = 50.0, 1e-9
-    penalty, loss, active = plot_trace(replace(trace, lam=lam)).axes
+    penalty, loss, _, active = plot_trace(replace(trace, lam=lam)).axes
     line = penalty.get_lines()[0]
     assert 50.0 in line.get_ydata()
     assert 1e-9 in line.get_ydata()
@@ -215,7 +219,7 @@ def test_truth_is_marked_where_it_changes():
     drawn(figure)
     for axes in figure.axes:
         assert any(list(line.get_xdata()) == [29.5, 29.5] for line in axes.get_lines())
-    truth = figure.axes[2].collections[1:]
+    truth = figure.axes[-1].collections[1:]
     assert [sorted(int(segment[0, 1]) for segment in part.get_segments()) for part in truth] == [
         np.flatnonzero(stream.beta[0]).tolist(),
         np.flatnonzero(stream.beta[-1]).tolist(),

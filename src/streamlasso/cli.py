@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
-from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Literal
 
-import numpy as np
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
-from rich.progress import track
-from rich.table import Table
 
-from streamlasso import RAPRegressor, Trace, __version__, progressive
-from streamlasso.simulate import Stream, simulate
-from streamlasso.tuners import Fixed, LogRMS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from streamlasso import __version__
+from streamlasso.networks.cli import fmri, network, replay
 
 app = App(
     name="streamlasso",
     version=__version__,
-    help="Sparse linear models on streams that never stop changing, tuned by nobody.\n\nStart with: streamlasso demo",
+    help="Sparse linear models on streams that never stop changing, tuned by nobody.\n\n"
+    "Start with: streamlasso demo\n\nThen: streamlasso run data.csv --target y",
 )
-
-#: The stream of the demo, its forgetting factor, and the fixed penalties it is compared with.
-SEED, MEMORY = 0, 0.95
-FIXED = (0.01, 0.1, 1.0)
-GRID = np.geomspace(0.005, 3, 20)
-#: A fixed penalty has no start-up of its own: with standardised features its first rows can cost more than all others.
-WARM_UP = 20
+#: A dash alone, for standard input and output, is a value and no option.
+DASH = Parameter(allow_leading_hyphen=True)
+#: No --no-quiet, no --empty-keep.
+ONE_WAY = Parameter(negative="")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,9 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command, bound, _ = app.parse_args(
             sys.argv[1:] if arguments is None else arguments, print_error=False, exit_on_error=False
         )
-        command(*bound.args, **bound.kwargs)
+        status = command(*bound.args, **bound.kwargs)
     except CycloptsError as error:
         return _refuse(f"{error} See streamlasso --help.")
+    except BrokenPipeError:
+        # Whoever read has seen enough; what is left in the buffer must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except OSError as error:
         return _refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except (ValueError, ImportError) as error:
@@ -52,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("streamlasso: interrupted", file=sys.stderr)
         return 130
-    return 0
+    return status if isinstance(status, int) else 0
 
 
 def _make_directory(out: Path) -> None:
@@ -72,120 +67,201 @@ def _refuse(words: str) -> int:
     return 2
 
 
+# --- run --------------------------------------------------------------------------------------------------------------
+
+
+@app.command
+def run(
+    data: Annotated[str, DASH],
+    /,
+    *,
+    target: str,
+    family: Literal["auto", "gaussian", "binomial", "poisson", "gamma"] = "auto",
+    memory: str | None = None,
+    tuner: Literal["mixture", "logrms"] = "mixture",
+    out: Path = Path("run"),
+    predictions: Annotated[Path | None, DASH] = None,
+    time: str | None = None,
+    keep: Annotated[list[str] | None, ONE_WAY] = None,
+    drop: Annotated[list[str] | None, ONE_WAY] = None,
+    lags: Annotated[list[str] | None, ONE_WAY] = None,
+    checkpoint: Path | None = None,
+    every: int = 10_000,
+    on_error: Literal["stop", "skip"] = "stop",
+    quiet: Annotated[bool, ONE_WAY] = False,
+) -> int:
+    """Learn a file or a pipe as it comes: predictions, what matters now, what changed, and a report.
+
+    Each row is predicted before it is learnt. Numbers are features as they are; text becomes a feature a level; dates
+    become season, day of the week and hour; a missing value is the last one seen, and a feature says that it was
+    missing. Nothing has to be tuned.
+
+    Example: streamlasso run data.csv --target y
+
+    Example: streamlasso run data.csv --target y --lags y:1,24 --checkpoint run.safetensors
+
+    Example: tail -n +1 -f data.csv | streamlasso run - --target y --predictions - --quiet
+
+    Parameters
+    ----------
+    data
+        CSV, TSV, JSON lines, Parquet or Arrow, also packed with gzip; - is standard input.
+    target
+        The column to predict. Text is classes.
+    family
+        What the target is: a number (gaussian), two or more classes (binomial), a count (poisson) or a positive number
+        (gamma). auto guesses from the first rows and says so.
+    memory
+        How the past fades: a forgetting factor, say 0.99, or a number of rows, say 500. Left out, the data decide.
+    tuner
+        mixture, or logrms: one model with one penalty, which takes half the time and usually predicts less well.
+    out
+        The directory for report.html, trace.parquet, coefficients.parquet, figure.png and .svg, model.safetensors.
+    predictions
+        Where predictions go as they are made: .csv, .tsv, .jsonl, .parquet (a folder of parts), or - for standard
+        output. Left out: predictions.csv in --out.
+    time
+        The column that says when a row was. Left out: the first column of dates, if there is one.
+    keep
+        Use these columns only; --keep a,b or --keep a --keep b.
+    drop
+        Do without these columns.
+    lags
+        Earlier values as features: --lags y:1,24 is the y of the row before and of 24 rows before.
+    checkpoint
+        A file to continue from. After an interruption, even a kill, the same command goes on where it stood.
+    every
+        Rows between two checkpoints.
+    on_error
+        What to do about a row that cannot be read: stop, or skip it.
+    quiet
+        Print nothing but errors.
+    """
+    from streamlasso.running.command import run_and_report
+    from streamlasso.running.options import Options, parse_lags
+
+    options = Options(
+        data,
+        target,
+        out,
+        family,
+        memory,
+        tuner,
+        predictions,
+        checkpoint,
+        every,
+        time,
+        _names(keep),
+        _names(drop),
+        parse_lags(lags or []),
+        on_error,
+    )
+    _make_directory(out)
+    return run_and_report(options, quiet=quiet)
+
+
+def _names(written: list[str] | None) -> tuple[str, ...]:
+    """Names one by one, or with commas between them."""
+    return tuple(name for item in written or [] for name in item.split(","))
+
+
+@app.command
+def predict(
+    model: Path,
+    data: Annotated[str, DASH],
+    /,
+    *,
+    out: Path | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    quiet: Annotated[bool, ONE_WAY] = False,
+) -> None:
+    """Predict new rows with a model that `run` or Python saved; nothing is learnt.
+
+    The rows are read as the run read its own, and taken to follow them: lags and missing values go on from there. Where
+    the data hold the target, the loss is said too.
+
+    Example: streamlasso predict run/model.safetensors new.csv --out predictions.csv
+
+    Parameters
+    ----------
+    model
+        run/model.safetensors, a checkpoint, or what `save` wrote.
+    data
+        As for run; - is standard input.
+    out
+        .csv, .tsv, .jsonl or .parquet; left out, CSV on standard output.
+    on_error
+        What to do about a row that cannot be read: stop, or skip it.
+    quiet
+        Print nothing but predictions and errors.
+    """
+    from streamlasso.running.predict import predict_file
+
+    counts = predict_file(model, data, out, on_error)
+    if not quiet:
+        judged = f"; mean loss {counts['loss']:.4g} on {counts['judged']:,.0f} of them" if counts["judged"] else ""
+        skipped = f"; {counts['skipped']:,.0f} unreadable left out" if counts["skipped"] else ""
+        print(f"{counts['rows']:,.0f} rows{judged}{skipped}", file=sys.stderr)
+
+
+@app.command
+def inspect(model: Path, /) -> None:
+    """Show what is in a model file or a checkpoint: settings, rows, penalty, what is active, columns.
+
+    Example: streamlasso inspect run/model.safetensors
+
+    Parameters
+    ----------
+    model
+        run/model.safetensors, a checkpoint, or what `save` wrote.
+    """
+    from streamlasso.running.inspect import tables_of
+
+    Console().print(*tables_of(model))
+
+
+@app.command
+def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
+    """Print a script that completes commands and options in your shell.
+
+    Example: streamlasso completion bash > ~/.local/share/bash-completion/completions/streamlasso
+
+    Parameters
+    ----------
+    shell
+        The shell that is to complete.
+    """
+    print(app.generate_completion(prog_name="streamlasso", shell=shell))
+
+
 # --- demo -------------------------------------------------------------------------------------------------------------
 
 
 @app.command
 def demo(*, out: Path = Path("demo")) -> None:
-    """Learn a simulated stream whose truth is known; print how it went, and write a report.
+    """Run on a simulated stream whose truth is known; print how it went, and write a report.
 
-    The stream is the paper's: 300 rows of 20 correlated features, of which 16, then 4, then again 16 matter. One
-    model tunes its own penalty, row by row, and is drawn; it is compared with fixed penalties, with the best of them in
-    hindsight, and with the default, a mixture that chooses its memory too.
+    The stream is the paper's: 300 rows of 20 correlated features, of which 16, then 4, then again 16 matter. It is
+    written as a CSV file, learnt by `streamlasso run`, and compared with fixed penalties, with the best of them in
+    hindsight, and with the truth.
 
     Example: streamlasso demo --out demo
 
     Parameters
     ----------
     out
-        The directory for report.html, figure.png, figure.svg and trace.parquet; made if it is not there.
+        The directory for stream.csv and all that `streamlasso run` writes; made if it is not there.
     """
+    from streamlasso.running.demo import run_demo
+
     _make_directory(out)
-    stream = simulate(SEED)
-    model = RAPRegressor(memory=MEMORY, tuner=LogRMS())
-    trace = progressive(model, stream.X, stream.y, coef=True)
-    mixture = progressive(RAPRegressor(), stream.X, stream.y)
-    losses = {
-        **_fixed_losses(stream),
-        "the default, RAPRegressor(): a mixture": mixture.loss,
-        "noise floor (the true coefficients)": stream.floor,
-    }
-    _write_demo(out, stream, trace, _settings(model), losses)
-    console = Console()
-    console.print(_loss_table(trace, losses), _regime_table(stream, trace))
-    console.print(
-        f"Open {out / 'report.html'} in a browser; the figure and the whole table are beside it.", soft_wrap=True
-    )
+    run_demo(out)
 
 
-def _fixed_losses(stream: Stream) -> dict[str, np.ndarray]:
-    """What fixed penalties lose: some that one might have guessed, and the best of a grid, known only afterwards."""
-    losses = {}
-    for lam in track([*FIXED, *GRID], description="fixed penalties", console=Console(stderr=True)):
-        losses[lam] = progressive(RAPRegressor(memory=MEMORY, tuner=Fixed(lam)), stream.X, stream.y).loss
-    best = min(losses, key=lambda lam: losses[lam][WARM_UP:].mean())
-    named = {f"fixed lam = {lam:g}": losses[lam] for lam in FIXED}
-    return {**named, f"best fixed lam, in hindsight ({best:.2g})": losses[best]}
+# --- network ----------------------------------------------------------------------------------------------------------
 
-
-def _settings(model: RAPRegressor) -> dict[str, Any]:
-    """The settings as the engine has them: what None stood for is filled in."""
-    settings = dict(model.learners_[0].settings)
-    return {name: value for name, value in settings.items() if name != "penalty_factor"}
-
-
-def _write_demo(
-    out: Path, stream: Stream, trace: Trace, settings: dict[str, Any], losses: dict[str, np.ndarray]
-) -> None:
-    import pyarrow
-    from pyarrow import parquet
-
-    from streamlasso.plots import mark_truth, plot_trace
-    from streamlasso.report import write_report, write_whole
-
-    table = pyarrow.BufferOutputStream()
-    parquet.write_table(trace.to_arrow(), table)
-    write_whole(out / "trace.parquet", table.getvalue().to_pybytes())
-    figure = plot_trace(trace)
-    mark_truth(figure, stream)
-    for extension in ("png", "svg"):
-        write_whole(out / f"figure.{extension}", _drawn(figure, extension))
-    write_report(trace, out / "report.html", "Demo: the paper's simulated stream", settings, losses)
-
-
-def _drawn(figure: Figure, extension: str) -> bytes:
-    drawing = BytesIO()
-    figure.savefig(drawing, format=extension, dpi=150)
-    return drawing.getvalue()
-
-
-def _loss_table(trace: Trace, losses: dict[str, np.ndarray]) -> Table:
-    table = Table("learner", title=f"Mean {trace.loss_name} of one look ahead", title_justify="left")
-    for title in ("all rows", f"from row {WARM_UP}"):
-        table.add_column(title, justify="right")
-    *rivals, floor = losses.items()
-    ours = ("one model that tunes its lam", trace.loss)
-    for name, loss in (("running mean", trace.baseline), *rivals, ours, floor):
-        means = (loss[trace.judged].mean(), loss[WARM_UP:].mean())
-        table.add_row(name, *(f"{mean:.2f}" for mean in means), style="bold" if name == ours[0] else None)
-    return table
-
-
-def _regime_table(stream: Stream, trace: Trace) -> Table:
-    """What the model had settled on in the second half of each regime, against the truth."""
-    table = Table("rows", title="Second half of each regime", title_justify="left")
-    for name in ("lam", "active", "truly active", "F score"):
-        table.add_column(name, justify="right")
-    for regime in np.unique(stream.regime):
-        rows = np.flatnonzero(stream.regime == regime)
-        settled = rows[len(rows) // 2 :]
-        table.add_row(
-            f"{settled[0]} to {settled[-1]}",
-            f"{np.median(trace.lam[settled]):.2f}",
-            f"{trace.n_active[settled].mean():.1f}",
-            f"{np.count_nonzero(stream.beta[settled[0]])}",
-            f"{_f_score(trace, stream, settled):.2f}",
-        )
-    return table
-
-
-def _f_score(trace: Trace, stream: Stream, rows: np.ndarray) -> float:
-    """The harmonic mean of precision and recall of the active features, averaged over rows."""
-    assert trace.coef is not None
-    active, truth = trace.coef[rows] != 0, stream.beta[rows] != 0
-    both = np.sum(active & truth, axis=1)
-    return float(np.mean(2 * both / (active.sum(axis=1) + truth.sum(axis=1))))
-
+app.command(network)
+app.command(replay)
 
 # --- bench ------------------------------------------------------------------------------------------------------------
 
@@ -236,3 +312,119 @@ def streams(
     )
     print((out / "summary.md").read_text())
     print(f"The whole table is in {out / 'leaderboard.csv'}, the figure beside it.")
+
+
+# --- reproduce --------------------------------------------------------------------------------------------------------
+
+reproduce = App(
+    name="reproduce",
+    help="The paper's studies, run anew: tables (CSV, Markdown), figures (PNG, SVG), and one page that holds them all."
+    "\n\nThe paper has 500 draws: streamlasso reproduce all --n 500 --jobs 2. A run that was stopped goes on where it "
+    "stood, and more draws are added to those that are there.",
+)
+app.command(reproduce)
+reproduce.command(fmri)
+
+
+@reproduce.command
+def stationary(*, n: int = 20, seed: int = 1, jobs: int = 1, out: Path = Path("reproduce")) -> None:
+    """Does lam, moved row by row, end where cross-validation puts it? The paper's violins.
+
+    Example: streamlasso reproduce stationary --n 20 --out reproduce
+
+    Parameters
+    ----------
+    n
+        Draws of each kind.
+    seed
+        Of the draws; one directory holds one seed.
+    jobs
+        Processes at a time; the numbers do not depend on it.
+    out
+        The directory for the study's folder and for index.html; made if it is not there.
+    """
+    _reproduce(["stationary"], n, seed, jobs, out)
+
+
+@reproduce.command
+def nonstationary(
+    *,
+    n: int = 20,
+    seed: int = 1,
+    jobs: int = 1,
+    out: Path = Path("reproduce"),
+    lengths: Literal["fixed", "random"] = "fixed",
+) -> None:
+    """Regimes that alternate: RAP and ours against cross-validation and Bayesian optimisation. The paper's table.
+
+    Example: streamlasso reproduce nonstationary --n 20 --out reproduce
+
+    Parameters
+    ----------
+    n
+        Draws of each kind.
+    seed
+        Of the draws; one directory holds one seed.
+    jobs
+        Processes at a time; the numbers do not depend on it.
+    out
+        The directory for the study's folder and for index.html; made if it is not there.
+    lengths
+        Regimes of 100 rows, as in the paper, or of 60 to 150 at random, so that no schedule is lucky.
+    """
+    _reproduce(["nonstationary" if lengths == "fixed" else "nonstationary-random"], n, seed, jobs, out)
+
+
+@reproduce.command
+def theory(*, n: int = 20, seed: int = 1, jobs: int = 1, out: Path = Path("reproduce")) -> None:
+    """The lemmas on real lasso paths: where the update contracts, where it cycles, which steps break it.
+
+    Example: streamlasso reproduce theory --n 20 --out reproduce
+
+    Parameters
+    ----------
+    n
+        Draws of each kind.
+    seed
+        Of the draws; one directory holds one seed.
+    jobs
+        Processes at a time; the numbers do not depend on it.
+    out
+        The directory for the study's folder and for index.html; made if it is not there.
+    """
+    _reproduce(["theory"], n, seed, jobs, out)
+
+
+@reproduce.command(name="all")
+def all_studies(*, n: int = 20, seed: int = 1, jobs: int = 1, out: Path = Path("reproduce")) -> None:
+    """All three studies of the paper.
+
+    Example: streamlasso reproduce all --n 500 --seed 1 --jobs 2 --out reproduce
+
+    Parameters
+    ----------
+    n
+        Draws of each kind; 20 take some two minutes on two cores, the paper's 500 three quarters of an hour.
+    seed
+        Of the draws; one directory holds one seed.
+    jobs
+        Processes at a time; the numbers do not depend on it.
+    out
+        The directory for the studies' folders and for index.html; made if it is not there.
+    """
+    _reproduce(["stationary", "nonstationary", "theory"], n, seed, jobs, out)
+
+
+def _reproduce(names: list[str], n: int, seed: int, jobs: int, out: Path) -> None:
+    from streamlasso.experiments.reproduce import planned
+    from streamlasso.experiments.reproduce import reproduce as run
+
+    planned(names, n, seed, jobs)
+    _make_directory(out)
+    try:
+        summaries = run(names, n, seed, jobs, out, progress=True)
+    except KeyboardInterrupt:
+        print(f"streamlasso: what is finished is kept in {out}; the same command goes on from there", file=sys.stderr)
+        raise
+    print("\n".join(summaries.values()))
+    print(f"Open {out / 'index.html'} in a browser; tables and figures are in the folders beside it.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +14,7 @@ from scipy.special import log_expit, logsumexp, xlogy
 
 from streamlasso.core.engine import RECORD, STATUS
 from streamlasso.core.learner import Learner
-from streamlasso.estimators import RAPClassifier, RAPRegressor, Rows
+from streamlasso.estimators import RAPClassifier, RAPRegressor, Rows, as_before_if_refused
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
@@ -90,17 +90,17 @@ def progressive(
         raise TypeError(f"model={model!r}: a RAPRegressor or RAPClassifier of streamlasso is needed")
     fresh = not hasattr(model, "learners_")
     start = 0 if fresh else model.n_seen_
-    with model._as_before_if_refused():
+    with as_before_if_refused(model):
         rows = model._ready(X, y, sample_weight, reset=fresh)
         with _all_or_none(model, rows):
-            record, path = _learn(rows, coef, progress)
+            record, path = learn_rows(rows, coef, progress)
             return _trace(model._settle(rows), rows, start, record, path)
 
 
 # --- learning ---------------------------------------------------------------------------------------------------------
 
 
-def _learn(rows: Rows, coef: bool, progress: bool | None) -> tuple[np.ndarray, np.ndarray | None]:
+def learn_rows(rows: Rows, coef: bool, progress: bool | None) -> tuple[np.ndarray, np.ndarray | None]:
     """What each learner notes of each row (learner, row, RECORD); on request, intercept and coefficients after it."""
     n_rows, n_features = rows.X.shape
     record = np.empty((len(rows.learners), n_rows, len(RECORD)))
@@ -168,14 +168,14 @@ def _trace(model: Any, rows: Rows, start: int, record: np.ndarray, path: np.ndar
         t=np.arange(start, start + len(rows.X)),
         y=_labels(rows),
         prediction=model._answer(column["eta"]),
-        loss=_losses(family, rows.targets, column["eta"]),
+        loss=losses_of(family, rows.targets, column["eta"]),
         slope=_one_or_all(column["slope"]),
         lam=_one_or_all(column["lam"]),
         lam_max=_one_or_all(column["lam_max"]),
         n_active=_one_or_all(column["n_active"].astype(np.int64)),
         effective_size=column["effective_size"][:, 0].copy(),
         status=_one_or_all(np.array(STATUS)[column["status"].astype(int)]),
-        baseline=_losses(family, rows.targets, naive),
+        baseline=losses_of(family, rows.targets, naive),
         coef=None if path is None else _one_or_all(path[:, :, 1:].swapaxes(0, 1)),
         intercept=None if path is None else _one_or_all(path[:, :, 0].T),
         last_coef=_one_or_all(np.array([[learner.coef for learner in rows.learners]]))[0],
@@ -216,12 +216,23 @@ def _one_or_all(values: np.ndarray) -> np.ndarray:
     return np.array(values[:, 0] if values.shape[1] == 1 else values)
 
 
-def _losses(family: Family, targets: list[np.ndarray], eta: np.ndarray) -> np.ndarray:
+def losses_of(family: Family, targets: list[np.ndarray], eta: np.ndarray) -> np.ndarray:
     """The family's loss; for several classes the log loss of probabilities that are made to sum to one."""
     if len(targets) > 1:
         log_share = log_expit(eta)
         return logsumexp(log_share, axis=1) - np.sum(np.where(np.transpose(targets) > 0, log_share, 0), axis=1)
     return Family.loss(family, targets[0], eta[:, 0])
+
+
+def least_loss(family: Family, y: np.ndarray) -> np.ndarray:
+    """The least loss that each y allows; nan for a family of your own."""
+    if isinstance(family, Poisson):
+        return y - xlogy(y, y)
+    if isinstance(family, Gamma):
+        return 1 + np.log(y)
+    if isinstance(family, Binomial):
+        return -xlogy(y, y) - xlogy(1 - y, 1 - y)
+    return np.full(len(y), 0.0 if type(family) in LOSSES else np.nan)
 
 
 class RunningMean:
@@ -388,20 +399,14 @@ class Trace:
 
         A loss counts from that of a perfect prediction (half the deviance): the family's constant is of no account.
         """
-        perfect = self._perfect[self.judged].mean()
+        perfect = self.least_loss[self.judged].mean()
         excess = self.mean_baseline - perfect
         return float((self.mean_baseline - self.mean_loss) / excess) if excess > 0 else float("nan")
 
     @property
-    def _perfect(self) -> np.ndarray:
+    def least_loss(self) -> np.ndarray:
         """The least loss that each y allows."""
-        if isinstance(self.family, Poisson):
-            return self.y - xlogy(self.y, self.y)
-        if isinstance(self.family, Gamma):
-            return 1 + np.log(self.y)
-        if isinstance(self.family, Binomial) and self.classes is None:
-            return -xlogy(self.y, self.y) - xlogy(1 - self.y, 1 - self.y)
-        return np.full(len(self), 0.0 if type(self.family) in LOSSES else np.nan)
+        return least_loss(self.family, self.y) if self.classes is None else np.zeros(len(self))
 
     def changes(self, least: int | None = None) -> list[Change]:
         """Which features entered and left, and when, in the order of time; needs `coef=True`.
@@ -413,15 +418,7 @@ class Trace:
             raise ValueError("changes need the coefficients after each row: progressive(..., coef=True)")
         least = max(10, len(self) // 50) if least is None else least
         coef = self.coef if self.coef.ndim == 3 else self.coef[:, None]
-        found = []
-        for k, label in enumerate(self.outputs or [None]):
-            for j, name in enumerate(self.feature_names):
-                for start, stop in _stays(coef[:, k, j] != 0, least):
-                    effect = float(coef[start:stop, k, j].mean() * self.spread[j])
-                    entered = Change(int(self.t[start]), name, True, int(stop - start), effect, label)
-                    found += [entered] if start > 0 else []
-                    found += [entered._replace(t=int(self.t[stop]), entered=False)] if stop < len(self) else []
-        return sorted(found, key=lambda change: change.t)
+        return lasting_changes(self.t, coef * self.spread, self.feature_names, self.outputs or [None], least)
 
     def to_arrow(self) -> pyarrow.Table:
         """The table, for Parquet and the like; a column for each coefficient, `coef[name]`, and class, `lam[a]`."""
@@ -469,6 +466,21 @@ class Trace:
             yield name, np.ascontiguousarray(values)
         for k, label in enumerate(labels):
             yield f"{name}[{label}]", np.ascontiguousarray(values[:, k])
+
+
+def lasting_changes(
+    t: np.ndarray, effects: np.ndarray, names: Sequence[str], labels: Sequence[Any], least: int, each: int = 1
+) -> list[Change]:
+    """Which of the effects (time, class, feature) came and went, for `least` times on end; `each` is rows a time."""
+    found = []
+    for k, label in enumerate(labels):
+        for j, name in enumerate(names):
+            for start, stop in _stays(effects[:, k, j] != 0, least):
+                effect = float(effects[start:stop, k, j].mean())
+                entered = Change(int(t[start]), name, True, int(stop - start) * each, effect, label)
+                found += [entered] if start > 0 else []
+                found += [entered._replace(t=int(t[stop]), entered=False)] if stop < len(t) else []
+    return sorted(found, key=lambda change: change.t)
 
 
 def _stays(active: np.ndarray, least: int) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Trace -> one self-contained HTML page: nothing is fetched when it is opened, and everything in it is in the trace."""
+"""Trace or digest -> one self-contained HTML page: nothing is fetched when it is opened."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ import sklearn
 from matplotlib.figure import Figure
 
 from streamlasso import __version__
-from streamlasso.families import Gaussian
-from streamlasso.plots import plot_coefficients, plot_trace
+from streamlasso.digest import Digest
+from streamlasso.digester import N_WORST
+from streamlasso.families import Binomial, Gaussian
+from streamlasso.plots import as_digest, plot_coefficients, plot_trace
 from streamlasso.progressive import Trace
 
 #: Lines of a table, and parts of the stream that are compared.
 MOST_LINES, N_PARTS = 20, 5
+#: Fresh starts that are listed, the last ones.
+MOST_STARTS = 8
 LONGEST_VALUE = 200
-#: So few rows with such a share of the loss are worth a sentence.
-N_WORST, NOTABLE_SHARE = 5, 0.1
+#: A share of the loss in a few rows, and a share saved, that are worth a sentence.
+NOTABLE_SHARE, TOO_GOOD = 0.1, 0.995
 
 STYLE = """
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; }
@@ -37,7 +41,7 @@ p { margin: .4rem 0; max-width: 48rem; }
 .headline { font-size: 1.15rem; }
 .note { color: #555; font-size: .92rem; }
 .figures { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; }
-.figures div { flex: 1 1 9rem; border: 1px solid #ddd; border-radius: .4rem; padding: .6rem .8rem; }
+.figures div { flex: 1 1 7rem; border: 1px solid #ddd; border-radius: .4rem; padding: .6rem .8rem; }
 .figures b { display: block; font-size: 1.4rem; line-height: 1.3; }
 table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; font-size: .95rem; }
 th, td { padding: .22rem .9rem .22rem 0; text-align: right; vertical-align: top; }
@@ -59,6 +63,10 @@ READING = {
     "row, which nothing could predict, is left out of every mean.",
     "Running mean": "The simplest rival: always predict the mean of the rows so far. A model that does not beat it has "
     "learnt nothing.",
+    "Persistence": "The other simple rival: the next row will be like the last; for classes, how often each has "
+    "followed the last one.",
+    "Memory": "How many rows the model works with: the weight that its memory gives to the past. A drop means that it "
+    "has let go of rows that no longer fit.",
     "Active": "A feature with a coefficient that is not 0. The others have no part in the predictions.",
     "lam": "The penalty on coefficients, which the model sets itself, row by row: larger means fewer active features. "
     "At lam_max there are none.",
@@ -72,13 +80,18 @@ CITATION = (
 
 
 def write_report(
-    trace: Trace,
+    trace: Trace | Digest,
     path: str | os.PathLike[str],
     title: str = "A stream, learnt as it came",
     settings: Mapping[str, Any] | None = None,
     comparisons: Mapping[str, np.ndarray] | None = None,
+    notes: Sequence[str] = (),
+    drawing: bytes | None = None,
 ) -> Path:
-    """Write the page to `path`, whole or not at all. `comparisons` are other losses of the same rows, by name.
+    """Write the page to `path`, whole or not at all.
+
+    `comparisons` are other losses of the same rows, by name; `notes` are sentences about the data;
+    `drawing` is an SVG to show in place of that of `plot_trace`.
 
     >>> import tempfile
     >>> from streamlasso import RAPRegressor, progressive
@@ -90,17 +103,19 @@ def write_report(
     ...     write_report(trace, f"{folder}/report.html", settings=model.get_params()).name
     'report.html'
     """
+    digest = as_digest(trace)
     parts = [
         f"<h1>{escape(title)}</h1>",
-        _paragraph(_headline(trace), "headline"),
-        _at_a_glance(trace),
-        _losses(trace, comparisons or {}),
-        _over_time(trace),
-        _parts_of_the_stream(trace),
-        _active_now(trace),
-        _coefficients(trace),
-        _changes(trace),
-        _settings(trace, settings or {}),
+        _paragraph(_headline(digest), "headline"),
+        _at_a_glance(digest),
+        _losses(digest, comparisons or {}),
+        _over_time(drawing or drawn(plot_trace(digest), "svg")),
+        _parts_of_the_stream(digest),
+        _active_now(digest),
+        _coefficients(digest),
+        _changes(digest),
+        _notes(notes),
+        _settings(digest, settings or {}),
         _reading(),
     ]
     page = (
@@ -129,41 +144,56 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> Path:
 # --- sections ---------------------------------------------------------------------------------------------------------
 
 
-def _headline(trace: Trace) -> str:
-    against = f"{_number(trace.mean_loss)} against {_number(trace.mean_baseline)} ({trace.loss_name})"
-    if not np.isfinite(trace.saved):
+def _headline(digest: Digest) -> str:
+    against = f"{number(digest.mean_loss)} against {number(digest.mean_baseline)} ({digest.loss_name})"
+    if not np.isfinite(digest.saved):
         verdict = (
-            f"the model's mean loss was {_number(trace.mean_loss)}, the running mean's {_number(trace.mean_baseline)}"
+            f"the model's mean loss was {number(digest.mean_loss)}, the running mean's {number(digest.mean_baseline)}"
         )
-    elif abs(trace.saved) < 0.005:
+    elif abs(digest.saved) < 0.005:
         verdict = f"the model's loss was that of the running mean, {against}"
-    elif trace.saved > 0:
-        verdict = f"the model's loss was {_percent(trace.saved)} lower than that of the running mean, {against}"
+    elif digest.saved > 0:
+        verdict = f"the model's loss was {percent(digest.saved)} lower than that of the running mean, {against}"
     else:
-        verdict = f"the model did not beat the running mean: its loss was {_percent(-trace.saved)} higher, {against}"
-    if trace.classes is not None:
-        verdict += f"; it named the right class {_percent(np.mean(trace.prediction == trace.y))} of the time"
-    return f"Over {_count(len(trace), 'row')} {verdict}. {_leaders(trace)}"
+        verdict = f"the model did not beat the running mean: its loss was {percent(-digest.saved)} higher, {against}"
+    if digest.classes is not None:
+        verdict += f"; it named the right class {percent(digest.sums['right'])} of the time"
+    return f"Over {count(digest.n_rows, 'row')} {verdict}. {_leaders(digest)}{doubt(digest)}"
 
 
-def _leaders(trace: Trace) -> str:
-    effect = np.abs(_effects(trace)).max(axis=0)
+def doubt(digest: Digest) -> str:
+    """What to look at where the result is too good, or worse than it need be."""
+    if digest.mean_persistence is not None and digest.mean_loss > digest.mean_persistence:
+        return (
+            f" But to say that each row is like the last would have cost less, {number(digest.mean_persistence)}: give "
+            "the last value as a feature (--lags)."
+        )
+    if not digest.saved > TOO_GOOD:
+        return ""
+    return (
+        " The predictions are nearly perfect: see that no feature holds the target itself, or what is known only later."
+    )
+
+
+def _leaders(digest: Digest) -> str:
+    effect = np.abs(digest.effects).max(axis=0)
     n_active = int(np.sum(effect > 0))
     if not n_active:
         return f"It now uses none of the {len(effect)} features."
-    names = [trace.feature_names[j] for j in np.argsort(-effect, kind="stable")[: min(3, n_active)]]
+    names = [digest.feature_names[j] for j in np.argsort(-effect, kind="stable")[: min(3, n_active)]]
     most = "" if len(effect) == 1 else f", most of all {_listed(names)}"
-    return f"It now uses {n_active} of the {_count(len(effect), 'feature')}{most}."
+    return f"It now uses {n_active} of the {count(len(effect), 'feature')}{most}."
 
 
-def _at_a_glance(trace: Trace) -> str:
-    lam, lam_max = np.atleast_1d(trace.lam[-1]), np.atleast_1d(trace.lam_max[-1])
+def _at_a_glance(digest: Digest) -> str:
+    lam, lam_max = np.atleast_1d(digest.lam[-1]), np.atleast_1d(digest.lam_max[-1])
     rows = {
-        "rows": f"{len(trace):,}",
-        f"{trace.loss_name}, all rows": _number(trace.mean_loss),
-        "loss saved against the running mean": _percent(trace.saved),
-        f"of {_count(len(trace.feature_names), 'feature')} active now": str(
-            int(np.sum(np.any(_effects(trace) != 0, axis=0)))
+        "rows": f"{digest.n_rows:,}",
+        f"{digest.loss_name}, all rows": number(digest.mean_loss),
+        "loss saved against the running mean": percent(digest.saved),
+        **_in_plain_terms(digest),
+        f"of {count(len(digest.feature_names), 'feature')} active now": str(
+            int(np.sum(np.any(digest.effects != 0, axis=0)))
         ),
         f"lam now (lam_max {_between(lam_max)})": _between(lam),
     }
@@ -171,115 +201,148 @@ def _at_a_glance(trace: Trace) -> str:
     return f'<div class="figures">{cards}</div>'
 
 
-def _losses(trace: Trace, comparisons: Mapping[str, np.ndarray]) -> str:
-    judged = {"model": trace.loss, "running mean": trace.baseline, **comparisons}
-    recent = slice(len(trace) - max(len(trace) // N_PARTS, 1), None)
-    squared = isinstance(trace.family, Gaussian)
-    head = ["", f"{trace.loss_name}, all rows", f"last {_count(len(trace.t[recent]), 'row')}"]
+def _in_plain_terms(digest: Digest) -> dict[str, str]:
+    """How good it was, in units that need no explanation."""
+    if digest.classes is not None:
+        return {"of the classes named right": percent(digest.sums["right"])}
+    return {"typical error, in units of the response": number(digest.typical_error)}
+
+
+def _losses(digest: Digest, comparisons: Mapping[str, np.ndarray]) -> str:
+    recent = digest.t - digest.t[-1] > -max(digest.n_rows // N_PARTS, 1)
+    judged = {
+        "model": _two_means(digest, digest.loss, recent),
+        "running mean": _two_means(digest, digest.baseline, recent),
+    }
+    if digest.persistence is not None:
+        judged["persistence"] = _two_means(digest, digest.persistence, recent)
+    n_recent = int(digest.rows[recent].sum())
+    skip = 1 if digest.n_rows > 1 else 0
+    judged |= {name: (np.mean(loss[skip:]), np.mean(loss[-n_recent:])) for name, loss in comparisons.items()}
+    squared = isinstance(digest.family, Gaussian)
+    head = ["", f"{digest.loss_name}, all rows", f"last {count(n_recent, 'row')}"]
     head += ["typical error, all rows"] if squared else []
     lines = []
-    for name, loss in judged.items():
-        mean = np.mean(loss[trace.judged])
-        line = [name, _number(mean), _number(np.mean(loss[recent]))]
-        lines.append([*line, _number(np.sqrt(2 * mean))] if squared else line)
+    for name, (mean, mean_of_recent) in judged.items():
+        line = [name, number(mean), number(mean_of_recent)]
+        lines.append([*line, number(np.sqrt(2 * mean))] if squared else line)
     note = "Typical error: the root of the mean squared error, in units of the response." if squared else ""
-    notes = _paragraph(_worst_rows(trace), "note") + _paragraph(note, "note")
+    notes = _paragraph(_worst_rows(digest), "note") + _paragraph(note, "note")
     return _section("How good were the predictions?", _table(head, lines, strong=0), notes)
 
 
-def _worst_rows(trace: Trace) -> str:
+def _two_means(digest: Digest, losses: np.ndarray, recent: np.ndarray) -> tuple[float, float]:
+    """Of all rows, and of the last ones."""
+    return _mean(losses, digest.judged), _mean(losses[recent], digest.judged[recent])
+
+
+def _worst_rows(digest: Digest) -> str:
     """Said only where a few rows cost as much as many: a mean hides them."""
-    loss = trace.loss[trace.judged]
-    if len(loss) < 20 * N_WORST or loss.min() < 0:
+    n_judged = digest.judged.sum()
+    if n_judged < 20 * N_WORST or not isinstance(digest.family, Gaussian | Binomial):
         return ""
-    worst = np.argsort(-loss, kind="stable")[:N_WORST]
-    share = loss[worst].sum() / max(loss.sum(), np.finfo(float).tiny)
+    share = sum(loss for _, loss in digest.worst) / max(digest.mean_loss * n_judged, np.finfo(float).tiny)
     if share < NOTABLE_SHARE:
         return ""
-    rows = _listed([f"{t:,}" for t in np.sort(trace.t[trace.judged][worst])])
-    return f"{_percent(share)} of the model's loss comes from {N_WORST} rows: {rows}. Look at them."
+    rows = _listed([f"{t:,}" for t in sorted(t for t, _ in digest.worst)])
+    return f"{percent(share)} of the model's loss comes from {N_WORST} rows: {rows}. Look at them."
 
 
-def _over_time(trace: Trace) -> str:
+def _over_time(drawing: bytes) -> str:
     said = (
         "Over the rows: the penalty lam and the value lam_max that would empty the model; the loss of the model and "
-        "of the running mean; which features were active"
+        "of its rivals; how many rows the memory holds; which features were active"
     )
-    return _section("What happened when?", _image(plot_trace(trace), said))
+    return _section("What happened when?", _image(drawing, said))
 
 
-def _parts_of_the_stream(trace: Trace) -> str:
-    head = ["rows", "loss", "running mean", "lam (median)", "active (mean)"]
+def _parts_of_the_stream(digest: Digest) -> str:
+    head = ["rows", "loss", "running mean", "lam (median)", "active (mean)", "memory (mean, rows)"]
     lines = []
-    edges = np.linspace(0, len(trace), min(N_PARTS, len(trace)) + 1).astype(int)
+    edges = np.linspace(0, len(digest.t), min(N_PARTS, len(digest.t)) + 1).astype(int)
     for start, stop in pairwise(edges):
-        judged = slice(max(start, trace.judged.start), stop)
+        part = slice(start, stop)
         lines.append(
             [
-                f"{trace.t[start]:,} to {trace.t[stop - 1]:,}",
-                _number(_mean(trace.loss[judged])),
-                _number(_mean(trace.baseline[judged])),
-                _between(_median(trace.lam[start:stop])),
-                _between(np.mean(trace.n_active[start:stop], axis=0)),
+                f"{digest.t[start] - digest.rows[start] + 1:,} to {digest.t[stop - 1]:,}",
+                number(_mean(digest.loss[part], digest.judged[part])),
+                number(_mean(digest.baseline[part], digest.judged[part])),
+                _between(_median(digest.lam[part])),
+                _between(_mean_active(digest.n_active[part])),
+                number(float(np.mean(digest.effective_size[part]))),
             ]
         )
-    return _paragraph("The same in numbers, by parts of the stream:", "note") + _table(head, lines) + _trouble(trace)
+    return _paragraph("The same in numbers, by parts of the stream:", "note") + _table(head, lines) + _trouble(digest)
 
 
-def _trouble(trace: Trace) -> str:
+def _trouble(digest: Digest) -> str:
     """Steps that did not go as they should; waiting for something to fit is no trouble."""
-    words, counts = np.unique(trace.status, return_counts=True)
-    found = [f"{word} ({count:,})" for word, count in zip(words, counts, strict=True) if word not in ("ok", "waiting")]
+    found = [f"{word} ({count:,})" for word, count in sorted(digest.status.items()) if word not in ("ok", "waiting")]
     note = f"Steps that were not exact, and went on with the documented fallback: {_listed(found)}." if found else ""
     return _paragraph(note, "note")
 
 
-def _active_now(trace: Trace) -> str:
-    effects, coefs = _effects(trace), np.atleast_2d(trace.last_coef)
+def _active_now(digest: Digest) -> str:
+    effects, coefs = digest.effects, np.atleast_2d(digest.last_coef)
     order = [np.unravel_index(at, effects.shape) for at in np.argsort(-np.abs(effects), axis=None, kind="stable")]
     order = [at for at in order if coefs[at] != 0]
     if not order:
         return _section("Which features matter now?", _paragraph("None: the model predicts the same for every row."))
     largest = max(abs(effects[order[0]]), np.finfo(float).tiny)
-    head = [*(["class"] if trace.outputs else []), "feature", "coefficient", "effect", ""]
+    head = [*(["class"] if digest.outputs else []), "feature", "coefficient", "effect", ""]
     lines = []
     for at in order[:MOST_LINES]:
-        label = [escape(str(trace.outputs[at[0]]))] if trace.outputs else []
-        cells = [escape(trace.feature_names[at[1]]), _number(float(coefs[at])), _number(float(effects[at]))]
+        label = [escape(str(digest.outputs[at[0]]))] if digest.outputs else []
+        cells = [escape(digest.feature_names[at[1]]), number(float(coefs[at])), number(float(effects[at]))]
         lines.append([*label, *cells, _bar(effects[at] / largest)])
     more = len(order) - len(lines)
     note = f"And {more:,} smaller ones." if more else ""
-    table = _table(head, lines, escaped=True, text=1 if trace.outputs else 0)
+    table = _table(head, lines, escaped=True, text=1 if digest.outputs else 0)
     return _section("Which features matter now?", table, _paragraph(note, "note"))
 
 
-def _coefficients(trace: Trace) -> str:
-    if trace.coef is None or trace.coef.ndim != 2 or not np.any(trace.coef):
+def _coefficients(digest: Digest) -> str:
+    if digest.coef is None or digest.coef.ndim != 2 or not np.any(digest.coef):
         return ""
     said = "The effects of the largest coefficients over the rows"
-    return _section("The largest coefficients over time", _image(plot_coefficients(trace), said))
+    return _section("The largest coefficients over time", _image(drawn(plot_coefficients(digest), "svg"), said))
 
 
-def _changes(trace: Trace) -> str:
-    if trace.coef is None:
+def _changes(digest: Digest) -> str:
+    if digest.coef is None:
         return ""
-    changes = trace.changes()
-    if not changes:
-        return _section("What changed?", _paragraph("No feature entered or left for long."))
+    changes = digest.changes()
     largest = sorted(changes, key=lambda change: -abs(change.effect))[:MOST_LINES]
     lines = []
-    for change in sorted(largest, key=lambda change: change.t):
-        whose = f" (class {change.label})" if trace.outputs else ""
+    for change in largest:
+        whose = f" (class {change.label})" if digest.outputs else ""
         what = f"{change.feature} {'entered' if change.entered else 'left'}{whose}"
-        stay = f"stayed {_count(change.rows, 'row')}" if change.entered else f"after {_count(change.rows, 'row')}"
-        lines.append([f"{change.t:,}", what, stay, _number(change.effect)])
-    kept = f"the {len(lines)} with the largest effects of {len(changes):,}" if len(lines) < len(changes) else "all"
+        stay = f"stayed {count(change.rows, 'row')}" if change.entered else f"after {count(change.rows, 'row')}"
+        lines.append((change.t, [what, stay, number(change.effect)]))
+    for t, since in digest.fresh_starts()[-MOST_STARTS:]:
+        lines.append((t, [f"the model started afresh: all it uses came after row {since:,}", "", ""]))
+    if not lines:
+        return _section("What changed?", _paragraph("No feature entered or left for long."))
+    kept = f"the {len(largest)} with the largest effects of {len(changes):,}" if len(largest) < len(changes) else "all"
     note = f"Lasting changes only, {kept}; the effect is the mean over the stay."
-    table = _table(["row", "what", "how long", "effect"], lines, text=2)
+    when = "row" if digest.times is None else "when"
+    written = [[_when(digest, t), *line] for t, line in sorted(lines, key=lambda line: line[0])]
+    table = _table([when, "what", "how long", "effect"], written, text=2)
     return _section("What changed?", table, _paragraph(note, "note"))
 
 
-def _settings(trace: Trace, settings: Mapping[str, Any]) -> str:
+def _when(digest: Digest, t: int) -> str:
+    return f"{t:,}" if digest.times is None else digest.at(t)
+
+
+def _notes(notes: Sequence[str]) -> str:
+    if not notes:
+        return ""
+    items = "".join(f"<li>{escape(_short(note))}</li>" for note in notes)
+    return _section("About the data", f"<ul>{items}</ul>")
+
+
+def _settings(digest: Digest, settings: Mapping[str, Any]) -> str:
     versions = {
         "streamlasso": __version__,
         "Python": platform.python_version(),
@@ -287,7 +350,7 @@ def _settings(trace: Trace, settings: Mapping[str, Any]) -> str:
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
     }
-    lines = [[name, _short(value)] for name, value in {"loss": trace.loss_name, **settings}.items()]
+    lines = [[name, _short(value)] for name, value in {"loss": digest.loss_name, **settings}.items()]
     used = ", ".join(f"{name} {version}" for name, version in versions.items())
     return _section("Settings and versions", _table(["setting", "value"], lines, text=1), _paragraph(used, "note"))
 
@@ -298,11 +361,6 @@ def _reading() -> str:
 
 
 # --- parts of sections ------------------------------------------------------------------------------------------------
-
-
-def _effects(trace: Trace) -> np.ndarray:
-    """(model, feature): coefficients now, times the spread of the feature."""
-    return np.atleast_2d(trace.last_coef) * trace.spread
 
 
 def _section(heading: str, *parts: str) -> str:
@@ -339,16 +397,21 @@ def _bar(share: float) -> str:
     return f'<span class="bar"><i class="{kind}" style="left:{start:.1f}%;width:{width:.1f}%"></i></span>'
 
 
-def _image(figure: Figure, said: str) -> str:
-    """The figure as an image within the page, with words for who cannot see it."""
+def drawn(figure: Figure, form: str) -> bytes:
+    """The figure as a file of this format, "png" or "svg"; the same figure gives the same bytes."""
     drawing = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "streamlasso"}):
-        figure.savefig(drawing, format="svg", metadata={"Date": None})
-    data = base64.b64encode(drawing.getvalue()).decode()
+        figure.savefig(drawing, format=form, dpi=150, metadata={"Date": None} if form == "svg" else None)
+    return drawing.getvalue()
+
+
+def _image(drawing: bytes, said: str) -> str:
+    """An SVG as an image within the page, with words for who cannot see it."""
+    data = base64.b64encode(drawing).decode()
     return f'<img alt="{escape(said)}" src="data:image/svg+xml;base64,{data}">'
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     if np.isnan(value):
         return "n/a"
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
@@ -358,20 +421,28 @@ def _between(values: Any) -> str:
     """One number, or the lowest and the highest of one a class."""
     values = np.atleast_1d(values)
     if len(values) == 1 or values.min() == values.max():
-        return _number(values[0])
-    return f"{_number(values.min())} to {_number(values.max())}"
+        return number(values[0])
+    return f"{number(values.min())} to {number(values.max())}"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %") if np.isfinite(share) else "n/a"
 
 
-def _count(n: int, thing: str) -> str:
+def count(n: int, thing: str) -> str:
     return f"{n:,} {thing}" + ("" if n == 1 else "s")
 
 
-def _mean(values: np.ndarray) -> float:
-    return float(np.mean(values)) if len(values) else float("nan")
+def _mean(values: np.ndarray, weights: np.ndarray) -> float:
+    """Over what has weight."""
+    there = weights > 0
+    return float(np.sum(values[there] * weights[there]) / weights[there].sum()) if there.any() else float("nan")
+
+
+def _mean_active(n_active: np.ndarray) -> np.ndarray:
+    """Over the stretches; a class that was not there yet counts from where it was."""
+    columns = np.atleast_2d(n_active.T)
+    return np.array([np.mean(column[~np.isnan(column)]) if np.any(~np.isnan(column)) else 0.0 for column in columns])
 
 
 def _median(lam: np.ndarray) -> np.ndarray:

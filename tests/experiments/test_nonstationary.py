@@ -9,23 +9,23 @@ import pytest
 from pyarrow import parquet
 
 from streamlasso import RAPRegressor, progressive
-from streamlasso.experiments import nonstationary
-from streamlasso.experiments.nonstationary import (
+from streamlasso.experiments import nonstationary, parts
+from streamlasso.experiments.comparison import BOTH, Line, as_markdown, summarised
+from streamlasso.experiments.learners import (
+    ALGORITHM_1,
+    ALL_FEATURES,
+    APPROXIMATE,
     BEST_FIXED,
     BEST_STEPWISE,
     GROUPS,
-    ORDERS,
+    PRINTED,
+    RAP,
     STEPWISE,
     WARM_UP,
-    Line,
-    Run,
-    _markdown,
-    draw,
-    run_nonstationary,
-    summarised,
 )
-from streamlasso.experiments.offline import fixed
-from streamlasso.tuners import LogRMS
+from streamlasso.experiments.nonstationary import ORDERS, draw, f_score, run_nonstationary
+from streamlasso.experiments.offline import Run, fixed
+from streamlasso.tuners import SGD, LogRMS
 
 
 def quick(stream):
@@ -47,7 +47,7 @@ def quick_study(monkeypatch, tmp_path):
         yield from quick(stream)
 
     monkeypatch.setattr(nonstationary, "GROUPS", {"cross-validation": counted, "truth": truth})
-    monkeypatch.setattr(nonstationary, "BLOCK", 3)
+    monkeypatch.setattr(parts, "BLOCK", 3)
 
     def run(n, out="out", jobs=1, seed=0, lengths="fixed"):
         return run_nonstationary(n, seed, jobs, tmp_path / out, lengths, families=("gaussian",), progress=False)
@@ -84,9 +84,9 @@ def test_orders_are_what_they_are_called(order, counts):
 def test_every_group_runs_over_the_whole_stream(family):
     stream = draw(0, 0, "dense-sparse-dense", "random", family)
     for name in set(GROUPS) - {"cross-validation"}:
-        for _, _, run in GROUPS[name](stream):
+        for learner, _, run in GROUPS[name](stream):
             assert len(run.loss) == len(run.lam) == len(run.coef) == len(stream.y)
-            assert np.isfinite(run.loss).all()
+            assert np.isfinite(run.loss).all() or learner == ALL_FEATURES
 
 
 def test_log_rms_is_log_rms_whatever_the_estimators_default():
@@ -139,6 +139,62 @@ def test_summary_is_means_and_paired_differences():
     assert lines[STEPWISE, "b"].difference == pytest.approx(1)
 
 
+def test_both_orders_are_averaged_draw_by_draw_and_measured_from_the_floor():
+    rng = np.random.default_rng(1)
+    losses = {(order, learner): rng.normal(5, 1, 12) for order in ("a", "b") for learner in (STEPWISE, "new")}
+    rows = [
+        dict(family="gaussian", order=order, draw=i, learner=learner, setting="", loss=loss, f=0.5)
+        for (order, learner), values in losses.items()
+        for i, loss in enumerate(values)
+    ]
+    rows += [row | dict(learner="noise floor", loss=1.0) for row in rows if row["learner"] == "new"]
+    lines = {(line.order, line.learner): line for line in summarised(pyarrow.Table.from_pylist(rows))}
+    new = (losses["a", "new"] + losses["b", "new"]) / 2
+    stepwise = (losses["a", STEPWISE] + losses["b", STEPWISE]) / 2
+    line = lines[BOTH, "new"]
+    assert line.loss == pytest.approx(new.mean())
+    assert line.loss_se == pytest.approx(new.std(ddof=1) / np.sqrt(12))
+    assert line.difference == pytest.approx((new - stepwise).mean())
+    assert line.excess == pytest.approx((new.mean() - 1) / (stepwise.mean() - 1))
+    assert lines["a", "new"].loss == pytest.approx(losses["a", "new"].mean())
+
+
+def test_like_for_like_is_one_memory_and_plain_cross_validation():
+    settings = {STEPWISE: ("r=0.95", "r=0.95, weighted", "r=0.9"), RAP: ("r=0.95, step=0.1", "r=0.93, step=0.1")}
+    rows = [
+        dict(family="gaussian", order=order, draw=i, learner=learner, setting=setting, loss=i + len(setting), f=0.5)
+        for learner, those in settings.items()
+        for setting in those
+        for order in "ab"
+        for i in range(3)
+    ]
+    lines = [line for line in summarised(pyarrow.Table.from_pylist(rows)) if line.order == f"{BOTH}, all at r=0.95"]
+    assert [(line.learner, line.setting) for line in lines] == [(STEPWISE, "r=0.95"), (RAP, "r=0.95, step=0.1")]
+    assert lines[1].difference == pytest.approx(len("r=0.95, step=0.1") - len("r=0.95"))
+
+
+def test_all_features_has_the_support_of_everything_and_no_loss():
+    stream = draw(0, 0, "dense-sparse-dense", "fixed", "gaussian")
+    _, (learner, _, run) = GROUPS["truth"](stream)
+    assert learner == ALL_FEATURES
+    assert f_score(run.coef, stream.beta)[[0, 100]] == pytest.approx([2 * 16 / 36, 2 * 4 / 24])
+    assert np.isnan(run.loss).all()
+
+
+def test_rap_is_the_papers_rule_with_either_derivative():
+    stream = draw(1, 0, "sparse-dense-sparse", "fixed", "gaussian")
+    runs = {(learner, setting): run for learner, setting, run in GROUPS["rap"](stream)}
+    settings = {
+        (RAP, "r=0.95, step=0.005"): dict(tuner=SGD(0.005), memory=0.95),
+        (APPROXIMATE, "r=0.95, step=0.005"): dict(tuner=SGD(0.005), memory=0.95, gradient="diagonal"),
+        (ALGORITHM_1, "r=0.95, step=0.005"): dict(tuner=SGD(0.005), memory=0.95, curvature="previous"),
+        (PRINTED, "r=0.95, step=0.025"): dict(tuner=SGD(0.025), memory=0.95),
+    }
+    for who, setting in settings.items():
+        trace = progressive(RAPRegressor(**setting), stream.X, stream.y)
+        np.testing.assert_array_equal(runs[who].loss, trace.loss)
+
+
 def test_saved_draws_are_what_the_learners_did(quick_study):
     quick_study(2)
     for row in parquet.read_table(quick_study.folder / "out" / "draws.parquet").to_pylist():
@@ -176,9 +232,10 @@ def test_a_part_without_its_curves_is_run_again(quick_study):
 
 def test_the_number_of_processes_does_not_matter(tmp_path):
     one, two = (
-        run_nonstationary(2, 0, jobs, tmp_path / str(jobs), families=("gaussian",), progress=False) for jobs in (1, 2)
+        run_nonstationary(2, 0, jobs, tmp_path / str(jobs), families=("gaussian",), groups=("smbo",), progress=False)
+        for jobs in (1, 2)
     )
-    assert one == two
+    assert str(one) == str(two)
 
 
 def test_summary_files_hold_the_lines(quick_study):
@@ -194,10 +251,10 @@ def test_summary_files_hold_the_lines(quick_study):
 
 def test_stepwise_is_shown_at_its_least_loss_and_at_its_best_support():
     def line(setting, best, loss, f):
-        return Line("gaussian", "o", STEPWISE, setting, best, 9, loss, 0.1, f, 0.1, loss - 1, loss - 2, loss)
+        return Line("gaussian", "o", STEPWISE, setting, best, 9, loss, 0.1, f, 0.1, loss - 1, loss - 2, loss, 1.0)
 
     lines = [line("least loss", True, 1.0, 0.4), line("neither", False, 1.5, 0.5), line("best F", False, 2.0, 0.6)]
-    text = _markdown(lines, seed=0, lengths="fixed")
+    text = as_markdown(lines, "heading")
     assert "least loss | 1.000" in text
     assert "best F | 2.000" in text
     assert "neither | 1.500" not in text

@@ -5,7 +5,7 @@ The baselines of the paper's study. They use the library's own solver and memory
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -91,11 +91,22 @@ def cross_validated(
     >>> cross_validated(X, y, Gaussian()) < cross_validated(X, y, Gaussian(), r=0.95, looks=4)
     True
     """
+    lam_max, losses = criterion(X, y, family, r=r, looks=looks)
+    lams = np.geomspace(1.0, LEAST_SHARE, N_LAMS) * lam_max
+    return float(lams[np.argmin(losses(lams))])
+
+
+def criterion(
+    X: np.ndarray, y: np.ndarray, family: Family, *, r: float = 1.0, looks: int = 1
+) -> tuple[float, Callable[[np.ndarray], np.ndarray]]:
+    """lam_max, and what `cross_validated` minimises below it: the loss at each of falling lams."""
     looked = list(_looks(len(y), r, looks))
     lam_max = max(_empty_model(X[rows], y[rows], family, weight).lam_max for rows, weight in looked)
-    lams = np.geomspace(1.0, LEAST_SHARE, N_LAMS) * lam_max
-    losses = sum(_losses(X[rows], y[rows], family, lams, weight) for rows, weight in looked)
-    return float(lams[np.argmin(losses)])
+
+    def losses(lams: np.ndarray) -> np.ndarray:
+        return np.sum([_losses(X[rows], y[rows], family, lams, weight) for rows, weight in looked], axis=0)
+
+    return float(lam_max), losses
 
 
 def _looks(n_rows: int, r: float, looks: int) -> Iterator[tuple[slice, np.ndarray]]:

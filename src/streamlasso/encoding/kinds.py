@@ -1,0 +1,57 @@
+"""What a column holds, judged by its first rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow
+from pyarrow import types
+
+from streamlasso.encoding import reading
+from streamlasso.encoding.columns import Calendar, Levels, Number
+
+#: Text of which more than this share of so many first rows are different is no category.
+MOSTLY_DIFFERENT, ENOUGH = 0.5, 100
+
+
+def column_of(name: str, cells: pyarrow.Array) -> Any:
+    """A column of the right kind; the first value that is there stands for those missing before it."""
+    column = _column(name, cells)
+    values, _ = column.read(cells)
+    there = np.flatnonzero(~column.missing(values))
+    if len(there):
+        column.last = values[there[0]]
+    return column
+
+
+def _column(name: str, cells: pyarrow.Array) -> Any:
+    if reading.is_nested(cells):
+        raise ValueError(
+            f"column {name!r} holds {cells.type}: numbers, text or dates are needed; leave it out: --drop {name}"
+        )
+    if reading.is_moment(cells):
+        return _calendar(name, cells, None)
+    if types.is_dictionary(cells.type):
+        return Levels(name)
+    if not reading.is_text(cells):
+        return Number(name)
+    _, unfit = reading.numbers(cells)
+    if not unfit.any():
+        return Number(name)
+    form = reading.format_of(cells)
+    return Levels(name) if form is None else _calendar(name, cells, form)
+
+
+def _calendar(name: str, cells: pyarrow.Array, form: str | None) -> Calendar:
+    values, _ = reading.moments(cells, form)
+    values = values[~np.isnat(values)]
+    hours = bool(np.any(values.astype(np.int64) % 86_400 != 0))
+    days = not types.is_time(cells.type) if form is None else "%d" in form
+    return Calendar(name, form=form, days=days, hours=hours or not days)
+
+
+def is_category(cells: pyarrow.Array) -> bool:
+    """Not what is different in nearly every row: names, identifiers, sentences."""
+    text = reading.as_text(cells).drop_null()
+    return len(text) < ENOUGH or len(text.unique()) <= MOSTLY_DIFFERENT * len(text)

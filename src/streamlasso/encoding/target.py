@@ -1,0 +1,182 @@
+"""The column to predict: a number of some family, or classes that appear as they come."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+import pyarrow
+
+from streamlasso.core.engine import LARGEST
+from streamlasso.encoding import reading
+from streamlasso.settings import as_family
+
+#: More classes than this are no classes.
+MOST_CLASSES = 20
+#: Whole numbers are counts if the least is within this share of their mean, and they vary at least half as much as
+#: counts with this mean would: a score from 3 to 9 or a price is none.
+NEAR_ZERO, LEAST_DISPERSION = 0.1, 0.5
+
+
+class Target:
+    """What is to be predicted. Values are numbers, NaN where missing; for classes the place among `classes`, or -1.
+
+    family : its name
+    classes : the labels so far, or None
+    guessed : whether the family was read off the first rows
+
+    >>> import pyarrow
+    >>> from streamlasso.encoding import Target
+    >>> Target.guess("visits", pyarrow.array([0, 3, 1, 7]), "auto").family
+    'poisson'
+    >>> Target.guess("verdict", pyarrow.array(["spam", "ham"]), "auto").classes
+    ['ham', 'spam']
+    """
+
+    def __init__(self, name: str, family: str, classes: list[Any] | None = None, guessed: bool = False) -> None:
+        self.name, self.family, self.classes, self.guessed = name, family, classes, guessed
+
+    @classmethod
+    def guess(cls, name: str, cells: pyarrow.Array, family: str) -> Target:
+        """The target as its first rows show it, of the given family or, for "auto", of the one that fits."""
+        values, unfit = reading.numbers(cells)
+        known = values[~np.isnan(values)]
+        if not len(known) and not unfit.any():
+            raise ValueError(
+                f"the target {name!r} has no value in the first {len(cells):,} rows; name another --target"
+            )
+        if unfit.any() and family not in ("auto", "binomial"):
+            cell = cells[int(np.flatnonzero(unfit)[0])].as_py()
+            raise ValueError(
+                f"the target {name!r} holds {cell!r}: --family {family} needs numbers; for classes, --family binomial"
+            )
+        found = _family_of(known, bool(unfit.any())) if family == "auto" else family
+        classes = _labels(cells, values, bool(unfit.any())) if found == "binomial" else None
+        return cls(name, found, classes, family == "auto")
+
+    @property
+    def as_words(self) -> bool:
+        """Are the labels text?"""
+        return self.classes is not None and any(isinstance(label, str) for label in self.classes)
+
+    def read(self, cells: pyarrow.Array) -> np.ndarray:
+        """The cells as they are: numbers and, as objects, labels and what is neither."""
+        if self.as_words:
+            return reading.words(cells)
+        values, unfit = reading.numbers(cells)
+        if self.classes is None and not unfit.any():
+            return values
+        labels = np.array([None if np.isnan(value) else _plain(value) for value in values], dtype=object)
+        labels[unfit] = reading.words(cells)[unfit]
+        return labels
+
+    def values(self, labels: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
+        """The values, and what is wrong with the rows that are unfit. New labels become classes."""
+        if self.classes is None:
+            return self._numbers(labels)
+        places = {label: self._place(label) for label in dict.fromkeys(labels.tolist())}
+        wrong = {i: self._complaint(label) for i, label in enumerate(labels) if places[label] is None}
+        values = np.array([places[label] if places[label] is not None else -1 for label in labels], dtype=np.int64)
+        return values, wrong
+
+    def _numbers(self, cells: np.ndarray) -> tuple[np.ndarray, dict[int, str]]:
+        texts = [i for i, cell in enumerate(cells) if isinstance(cell, str)] if cells.dtype == object else []
+        wrong = {i: f"the target {self.name!r} is {cells[i]!r}, no number" for i in texts}
+        values = np.array([np.nan if i in wrong else cell for i, cell in enumerate(cells)], float) if texts else cells
+        values = values.astype(float)
+        family, there = as_family(self.family), ~np.isnan(values)
+        if family.check_target(values[there]) is not None:
+            for i in np.flatnonzero(there):
+                complaint = family.check_target(values[i : i + 1])
+                if complaint:
+                    wrong[int(i)] = f"the target {self.name!r}: {complaint} ({self.family}){self._advice}"
+        for i in np.flatnonzero(there & (np.abs(values) > LARGEST)):
+            wrong[int(i)] = f"the target {self.name!r} is {values[i]}: beyond +-{LARGEST:g}"
+        return values, wrong
+
+    def _place(self, label: Any) -> int | None:
+        """-1 for a missing label, None for one that cannot be."""
+        assert self.classes is not None
+        if label is None:
+            return -1
+        if label in self.classes:
+            return self.classes.index(label)
+        if not self.as_words and (isinstance(label, str) or len(self.classes) >= 2):
+            return None
+        if len(self.classes) >= MOST_CLASSES:
+            raise ValueError(
+                f"the target {self.name!r} has more than {MOST_CLASSES} classes: it looks like a name or free text; "
+                "name another --target"
+            )
+        self.classes.append(label)
+        return len(self.classes) - 1
+
+    def _complaint(self, label: Any) -> str:
+        return f"the target {self.name!r} is {label!r}, where there were two classes, {self._listed}{self._advice}"
+
+    @property
+    def _listed(self) -> str:
+        return " and ".join(map(str, self.classes or []))
+
+    @property
+    def _advice(self) -> str:
+        return (
+            "; the family was guessed from the first rows, so give the right one with --family" if self.guessed else ""
+        )
+
+    def lagged(self, values: np.ndarray) -> np.ndarray:
+        """Earlier values as a feature: where the mean is the exponential of what is linear, their logarithms."""
+        return {"poisson": np.log1p, "gamma": np.log}.get(self.family, np.asarray)(values)
+
+    @property
+    def lagged_name(self) -> str:
+        return {"poisson": f"log(1 + {self.name})", "gamma": f"log {self.name}"}.get(self.family, self.name)
+
+    def state(self) -> dict[str, Any]:
+        return {"name": self.name, "family": self.family, "classes": self.classes, "guessed": self.guessed}
+
+
+def _family_of(values: np.ndarray, words: bool) -> str:
+    """Text and two whole numbers are classes; whole numbers that begin near 0 are counts."""
+    if words:
+        return "binomial"
+    whole = bool(np.all(values == np.round(values)))
+    if whole and len(np.unique(values)) == 2:
+        return "binomial"
+    if whole and len(np.unique(values)) > 2 and values.min() >= 0:
+        mean = values.mean()
+        if values.min() <= NEAR_ZERO * mean and values.var() >= LEAST_DISPERSION * mean:
+            return "poisson"
+    return "gaussian"
+
+
+def _labels(cells: pyarrow.Array, values: np.ndarray, words: bool) -> list[Any]:
+    """The classes among the first rows, in their own order."""
+    if words:
+        labels: list[Any] = sorted({label for label in reading.words(cells) if label is not None})
+    else:
+        labels = [_plain(value) for value in np.unique(values[~np.isnan(values)])]
+    if not words and len(labels) > 2:
+        raise ValueError(
+            f"--family binomial: the target holds {len(labels)} different numbers in the first rows, not two; as "
+            "classes they have to be text"
+        )
+    if len(labels) > MOST_CLASSES:
+        raise ValueError(
+            f"the target has {len(labels)} different texts in the first {len(cells):,} rows: it looks like a name or "
+            "free text; name another --target"
+        )
+    return labels
+
+
+def _plain(value: float) -> Any:
+    return int(value) if value == int(value) else float(value)
+
+
+def nearest(name: str, columns: list[str]) -> str:
+    """Did you mean ...?"""
+    lower = {column.lower(): column for column in reversed(columns)}
+    close = get_close_matches(name.lower(), lower, n=1)
+    shown = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
+    return f"did you mean {lower[close[0]]!r}?" if close else f"the columns are {shown}"

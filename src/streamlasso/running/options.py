@@ -1,0 +1,99 @@
+"""What a run was asked for, checked before anything is read or written."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streamlasso.memories import Forgetting, Window
+from streamlasso.tuners import LogRMS, Mixture
+
+FAMILIES = ("auto", "gaussian", "binomial", "poisson", "gamma")
+TUNERS = {"mixture": Mixture, "logrms": LogRMS}
+
+
+@dataclass(frozen=True)
+class Options:
+    """A run. `data` is a path, or "-" for standard input; `predictions` may be "-" for standard output.
+
+    What bears on what is learnt (`learning`) has to stay the same when a run continues.
+    """
+
+    data: str
+    target: str
+    out: Path = Path("run")
+    family: str = "auto"
+    memory: str | None = None
+    tuner: str = "mixture"
+    predictions: Path | None = None
+    checkpoint: Path | None = None
+    every: int = 10_000
+    time: str | None = None
+    keep: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    lags: dict[str, list[int]] = field(default_factory=dict)
+    on_error: str = "stop"
+
+    def __post_init__(self) -> None:
+        if self.family not in FAMILIES:
+            raise ValueError(f"--family {self.family}: one of {', '.join(FAMILIES)}")
+        if self.tuner not in TUNERS:
+            raise ValueError(f"--tuner {self.tuner}: one of {', '.join(TUNERS)}")
+        if self.on_error not in ("stop", "skip"):
+            raise ValueError(f"--on-error {self.on_error}: stop or skip")
+        if self.every < 1:
+            raise ValueError(f"--every {self.every}: a number of rows, 1 or more")
+        if self.checkpoint is not None and self.to_standard_output:
+            raise ValueError("--checkpoint needs --predictions in a file: what was printed cannot be taken back")
+        self.settings()
+
+    @property
+    def to_standard_output(self) -> bool:
+        return str(self.predictions) == "-"
+
+    @property
+    def predictions_path(self) -> Path | None:
+        if self.to_standard_output:
+            return None
+        return self.predictions or self.out / "predictions.csv"
+
+    def settings(self) -> dict[str, Any]:
+        """For the estimator."""
+        return {"memory": _memory(self.memory), "tuner": TUNERS[self.tuner]()}
+
+    def learning(self) -> dict[str, Any]:
+        """What has to be the same for a run to continue, by option."""
+        names = ("target", "family", "memory", "tuner", "time", "keep", "drop", "lags")
+        found = {name: value for name, value in asdict(self).items() if name in names}
+        return {**found, "keep": list(self.keep), "drop": list(self.drop)}
+
+
+def _memory(written: str | None) -> Forgetting | Window | None:
+    """A factor up to 1, or a number of rows."""
+    if written is None or written == "auto":
+        return None
+    try:
+        number = float(written)
+        if number > 1 and number == int(number):
+            return Window(int(number))
+        return Forgetting(number)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(
+            f"--memory {written}: a forgetting factor in (0, 1], say 0.99, or a number of rows to remember, say 500"
+        ) from error
+
+
+def parse_lags(written: list[str]) -> dict[str, list[int]]:
+    """From "y:1,24" to {"y": [1, 24]}."""
+    lags: dict[str, list[int]] = {}
+    for item in written:
+        name, _, numbers = item.rpartition(":")
+        try:
+            found = sorted({int(number) for number in numbers.split(",")})
+            if not name or found[0] < 1 or found[-1] > 100_000:
+                raise ValueError
+        except ValueError:
+            raise ValueError(f"--lags {item}: a column and how many rows back, say y:1,24") from None
+        lags[name] = sorted({*lags.get(name, []), *found})
+    return lags

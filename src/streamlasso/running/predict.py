@@ -1,0 +1,103 @@
+"""`streamlasso predict`: what a saved model says of new rows; nothing is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+
+from streamlasso import RAPClassifier, RAPRegressor, checkpoint
+from streamlasso.encoding import Encoder, Target
+from streamlasso.encoding.columns import Number
+from streamlasso.encoding.encoder import Encoded
+from streamlasso.progressive import losses_of
+from streamlasso.running.learning import Learning
+from streamlasso.running.outputs import open_predictions, or_null
+from streamlasso.running.run import CHUNK
+from streamlasso.sources import Complaints, open_source
+from streamlasso.sources.base import Block
+
+
+class Saved:
+    """A model from a file, with what it takes to read rows for it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.estimator, self.notes, self.arrays = checkpoint.load_with_notes([RAPRegressor, RAPClassifier], path)
+        self.encoder = Encoder.from_state(self.notes["encoder"]) if "encoder" in self.notes else None
+
+    def encoder_for(self, columns: list[str]) -> Encoder:
+        """Of a run, its own; a model that was saved from Python takes numbers, by name if it has names."""
+        if self.encoder is not None:
+            return self.encoder
+        names = list(map(str, getattr(self.estimator, "feature_names_in_", columns)))
+        if len(names) != self.estimator.n_features_in_:
+            raise ValueError(
+                f"{self.path}: the model has {self.estimator.n_features_in_} features without names, and the data "
+                f"{len(names)} columns; give data with these columns only"
+            )
+        return Encoder(self._target(), [Number(name) for name in names], names)
+
+    def _target(self) -> Target:
+        classes = self.estimator.classes_.tolist() if hasattr(self.estimator, "classes_") else None
+        return Target("", "gaussian" if classes is None else "binomial", classes)
+
+    def learning(self, encoder: Encoder) -> Learning:
+        learning = Learning(encoder.target, {}, encoder.features, self.estimator)
+        learning.n_classes = len(encoder.target.classes or [])
+        return learning
+
+
+def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop") -> dict[str, float]:
+    """Write predictions of all rows of `data`; rows, and where the target is there, judged rows and their mean loss."""
+    saved = Saved(model)
+    complaints = Complaints(on_error)
+    source = open_source(data, complaints)
+    encoder = saved.encoder_for(source.columns)
+    learning = saved.learning(encoder)
+    file = open_predictions(out)
+    counts = {"rows": 0.0, "judged": 0.0, "loss": 0.0}
+    try:
+        for block in source.blocks():
+            cells = encoder.read(block.rows, targeted=False)
+            for start in range(0, len(cells), CHUNK):
+                part = cells.part(slice(start, min(start + CHUNK, len(cells))))
+                rows = encoder.encode(part, complainer(complaints, data, block, start), grow=False)
+                if len(rows.target):
+                    file.write(_answers(learning, rows, int(counts["rows"]), counts))
+                    counts["rows"] += len(rows.target)
+        file.close()
+    except BaseException:
+        file.disown()
+        raise
+    counts["loss"] /= max(counts["judged"], 1)
+    return {**counts, "skipped": complaints.n}
+
+
+def complainer(complaints: Complaints, data: str, block: Block, start: int) -> Callable[[int, str], None]:
+    """Complains of a row, counted from row `start` of a block, with the place where it stood."""
+    name = "standard input" if data == "-" else data
+    return lambda i, words: complaints.about(f"{name}: {block.where(start + i)}", words)
+
+
+def _answers(learning: Learning, rows: Encoded, first: int, counts: dict[str, float]) -> pyarrow.RecordBatch:
+    eta = np.column_stack([learner.decision(rows.X) for learner in learning.learners])
+    prediction, probability = learning.answers(eta)
+    columns: dict[str, Any] = {"row": pyarrow.array(np.arange(first, first + len(eta)))}
+    if rows.time is not None:
+        columns["time"] = or_null(rows.time)
+    there = rows.target >= 0 if learning.classes else ~np.isnan(rows.target)
+    labels = np.array([*map(str, learning.labels), None], dtype=object)
+    y = pyarrow.array(labels[rows.target], pyarrow.string()) if learning.classes else or_null(rows.target)
+    columns["y"] = y
+    columns["prediction"] = pyarrow.array(list(map(str, prediction))) if learning.classes else or_null(prediction)
+    if probability is not None:
+        columns["probability"] = or_null(probability)
+    if there.any():
+        targets = [target[there] for target in learning.targets(rows.target, there)]
+        counts["loss"] += float(losses_of(learning.family, targets, eta[there]).sum())
+        counts["judged"] += int(there.sum())
+    return pyarrow.RecordBatch.from_pydict(columns)

@@ -1,0 +1,90 @@
+"""A recorded run: a 4-D NIfTI image and a label atlas -> region series, by nilearn's masker."""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from streamlasso.sources.atlas import Atlas
+from streamlasso.sources.bids import repetition_time
+from streamlasso.sources.extras import needs_fmri
+from streamlasso.sources.series import Series, subject_of
+
+#: Bytes of a packed run that are unpacked in memory, not on the disk; and of volumes that are looked at in one go.
+LARGE, BLOCK_BYTES = 1 << 29, 1 << 29
+#: Units of the fourth dimension of a NIfTI header, in seconds.
+UNITS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6, "unknown": 1.0}
+
+
+def is_nifti(path: Path) -> bool:
+    """By the end of its name."""
+    return path.name.lower().endswith((".nii", ".nii.gz"))
+
+
+def load_run(path: Path) -> Any:
+    """The image, whole: a file that is cut short is refused before anything is learnt of it."""
+    nibabel = needs_fmri("nibabel")
+    try:
+        image = nibabel.load(path)
+        if image.ndim != 4 or image.shape[3] < 2:
+            shape = " x ".join(map(str, image.shape))
+            raise ValueError(f"{path}: {shape}; a run is 4-D, volume after volume. For single volumes: --watch FOLDER")
+        np.asanyarray(image.dataobj[..., -1])
+    except (nibabel.filebasedimages.ImageFileError, EOFError, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise ValueError(f"{path}: the image is damaged or cut short ({error})") from error
+    return image
+
+
+@contextmanager
+def opened_run(path: Path) -> Iterator[Any]:
+    """The run, such that any of its volumes is at hand: a packed file would be unpacked anew for each."""
+    image = load_run(path)
+    if not path.name.lower().endswith(".gz"):
+        yield image
+    elif np.prod(image.shape) * image.get_data_dtype().itemsize <= LARGE:
+        yield type(image)(np.asanyarray(image.dataobj), image.affine, image.header)
+    else:
+        with TemporaryDirectory() as folder:
+            unpacked = Path(folder, "run.nii")
+            with gzip.open(path) as packed, open(unpacked, "wb") as whole:
+                shutil.copyfileobj(packed, whole, 1 << 20)
+            yield needs_fmri("nibabel").load(unpacked)
+
+
+def seconds_per_volume(path: Path, image: Any) -> float | None:
+    """From the BIDS sidecar, else from the image's header; None if neither says."""
+    told = repetition_time(path)
+    if told is not None:
+        return told
+    zooms = image.header.get_zooms()
+    units = image.header.get_xyzt_units()[1] if hasattr(image.header, "get_xyzt_units") else "unknown"
+    seconds = float(zooms[3]) * UNITS.get(units, 0.0) if len(zooms) > 3 else 0.0
+    return round(seconds, 6) if seconds > 0 else None
+
+
+def read_run(path: Path, atlas: Atlas) -> Series:
+    """The mean of each region in each volume; regions without a voxel are left out, by name."""
+    needs_fmri("nilearn")
+    from nilearn.maskers import NiftiLabelsMasker
+
+    with opened_run(path) as image:
+        fitted, notes = atlas.onto(image.shape[:3], image.affine)
+        masker = NiftiLabelsMasker(fitted.image(), standardize=None, resampling_target=None, reports=False)
+        there = fitted.sizes > 0
+        values = np.full((image.shape[3], len(atlas.names)), np.nan)
+        size = max(1, BLOCK_BYTES // (8 * int(np.prod(image.shape[:3]))))
+        for first in range(0, len(values), size):
+            values[first : first + size, there] = masker.fit_transform(image.slicer[..., first : first + size])
+        tr = seconds_per_volume(path, image)
+    series = Series(subject_of(path), values, atlas.names, tr, fitted.centres, tuple(notes))
+    # Regions that were lost on the way to another grid are named already.
+    return series.keep(there, "" if notes else "no voxel in the image; left out")

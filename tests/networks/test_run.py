@@ -1,0 +1,315 @@
+"""`streamlasso network` on recorded subjects: the files hold what the estimator says, and bad input is named."""
+
+import json
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+from pyarrow import csv, parquet
+
+from oracles.scans import NAMES, made_run, save_atlas, save_nifti
+from streamlasso.cli import main
+from streamlasso.network import StreamingNetwork
+from streamlasso.networks.files import read_networks
+from streamlasso.networks.following import Edges, follow
+from streamlasso.networks.options import Design, Model
+from streamlasso.networks.run import run_network
+from streamlasso.networks.subjects import find_files
+from streamlasso.networks.summary import matrix_of
+from streamlasso.tuners import LARS
+
+TR = 0.5
+EVENTS = "onset\tduration\ttrial_type\n4\t6\tfear\n12\t6\tneutral\n20\t6\tfear\n500\t6\tneutral\n"
+FILES = [
+    "edges.csv", "lam.csv", "lam.png", "lam.svg", "networks.parquet", "networks.png", "networks.svg", "nodes.parquet",
+    "report.html", "run.json",
+]  # fmt: skip
+
+
+def made_series(seed, n=60, p=5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p))
+    X[:, 1] += X[:, 0]
+    X[n // 2 :, 3] -= 2 * X[n // 2 :, 2]
+    return X
+
+
+def save_series(path, X, names=None):
+    names = names or [f"r{k}" for k in range(X.shape[1])]
+    path.write_text(",".join(names) + "\n" + "\n".join(",".join(map(repr, row)) for row in X.tolist()) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Two subjects with events, run from the command line."""
+    folder = tmp_path_factory.mktemp("study")
+    for k in (1, 2):
+        save_series(folder / f"subject_{k}.csv", made_series(k))
+    (folder / "events.tsv").write_text(EVENTS)
+    out = folder / "out"
+    arguments = ["--events", str(folder / "events.tsv"), "--tr", str(TR), "--jobs", "2", "--out", str(out)]
+    assert main(["network", str(folder), *arguments]) == 0
+    return folder, out
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def test_all_files_are_there(study):
+    assert sorted(path.name for path in study[1].iterdir()) == FILES
+
+
+def test_networks_are_those_of_the_estimator(study):
+    for k in (1, 2):
+        expected = StreamingNetwork().fit_transform(standardised(made_series(k)))
+        found = read_networks(study[1], f"subject_{k}")
+        np.testing.assert_allclose(found, expected, atol=1e-7)
+    np.testing.assert_array_equal(read_networks(study[1]), read_networks(study[1], "subject_1"))
+    with pytest.raises(ValueError, match=r"the subjects in .* are subject_1, subject_2"):
+        read_networks(study[1], "nobody")
+
+
+def test_nodes_are_those_of_the_estimator(study):
+    table = parquet.read_table(study[1] / "nodes.parquet")
+    trace = StreamingNetwork().follow(standardised(made_series(2)))
+    mine = table.filter(pc.equal(table["subject"], "subject_2"))
+    for name in ("lam", "lam_max", "loss", "n_active"):
+        np.testing.assert_array_equal(mine[name].to_numpy().reshape(60, 5), getattr(trace, name))
+    np.testing.assert_allclose(mine["seconds"].to_numpy()[::5], TR * np.arange(60))
+
+
+def test_the_lam_table_is_the_mean_over_subjects(study):
+    table = csv.read_csv(study[1] / "lam.csv")
+    lam = np.array([StreamingNetwork().follow(standardised(made_series(k))).lam.mean(axis=1) for k in (1, 2)])
+    np.testing.assert_allclose(table["mean"].to_numpy()[1:], lam.mean(axis=0)[1:])
+    error = np.abs(lam[0] - lam[1])[1:] / 2
+    np.testing.assert_allclose(table["high"].to_numpy()[1:] - table["mean"].to_numpy()[1:], error)
+
+
+def test_conditions_are_shifted_by_the_delay(study):
+    table = csv.read_csv(study[1] / "lam.csv")
+    shown = np.array(table["condition"].to_pylist())
+    seconds = table["seconds"].to_numpy()
+    fear = ((seconds >= 9) & (seconds < 15)) | ((seconds >= 25) & (seconds < 31))
+    np.testing.assert_array_equal(shown == "fear", fear)
+    np.testing.assert_array_equal(shown == "neutral", (seconds >= 17) & (seconds < 23))
+
+
+def test_drawn_networks_are_block_means_over_subjects(study):
+    table = csv.read_csv(study[1] / "edges.csv")
+    regions = [f"r{k}" for k in range(5)]
+    seconds = TR * np.arange(60)
+    rows = (seconds >= 17) & (seconds < 23)
+    expected = np.mean([read_networks(study[1], f"subject_{k}")[rows].mean(axis=0) for k in (1, 2)], axis=0)
+    np.testing.assert_allclose(matrix_of(table, "neutral, mean of blocks", regions), expected, atol=1e-6)
+
+
+def test_events_beyond_the_scan_are_told(study, capsys, tmp_path):
+    folder, _ = study
+    arguments = ["--events", str(folder / "events.tsv"), "--tr", str(TR), "--out", str(tmp_path / "out")]
+    assert main(["network", str(folder / "subject_1.csv"), *arguments]) == 0
+    assert "events outside of the scan (0 to 30 s) left out: neutral at 500 s" in capsys.readouterr().err
+
+
+def test_run_json_says_what_was_done(study):
+    run = json.loads((study[1] / "run.json").read_text())
+    assert run["regions"] == [f"r{k}" for k in range(5)]
+    assert run["model"]["memory"] == 0.95
+    events = run["subjects"]["subject_2"]["events"]
+    assert [event["condition"] for event in events] == ["fear", "neutral", "fear"]
+
+
+def test_settings_reach_the_estimator(tmp_path):
+    save_series(tmp_path / "one.csv", made_series(3))
+    outcome = run_network(
+        [tmp_path / "one.csv"], tmp_path / "out", model=Model(60, "lars", 0.025, rule="or"), design=Design(at=(10, 40))
+    )
+    from streamlasso.memories import Window
+
+    model = StreamingNetwork(memory=Window(60), tuner=LARS(step_size=0.025), rule="or")
+    expected = model.fit_transform(standardised(made_series(3)))
+    np.testing.assert_allclose(read_networks(tmp_path / "out"), expected, atol=1e-7)
+    table = csv.read_csv(tmp_path / "out" / "edges.csv")
+    np.testing.assert_allclose(matrix_of(table, "time point 40", outcome.group.regions), expected[40], atol=1e-6)
+
+
+def test_images_and_series_of_the_same_scan_agree(tmp_path):
+    atlas = save_atlas(tmp_path / "atlas.nii.gz")
+    run = made_run(40)
+    save_nifti(tmp_path / "run.nii.gz", run, tr=0.72)
+    assert main(["network", str(tmp_path / "run.nii.gz"), "--atlas", str(atlas), "--out", str(tmp_path / "out")]) == 0
+    from oracles.scans import region_means
+
+    X = standardised(np.array([region_means(run[..., t]) for t in range(40)]))
+    np.testing.assert_allclose(read_networks(tmp_path / "out"), StreamingNetwork().fit_transform(X), atol=1e-4)
+    told = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert told["regions"] == list(NAMES)
+    assert np.shape(told["coords"]) == (6, 3)
+
+
+def test_a_bids_image_finds_its_events_confounds_and_tr(tmp_path):
+    atlas = save_atlas(tmp_path / "atlas.nii.gz")
+    func = tmp_path / "sub-01" / "func"
+    func.mkdir(parents=True)
+    run = made_run(40)
+    drift = np.linspace(-1, 1, 40)
+    save_nifti(func / "sub-01_task-x_bold.nii.gz", (run + 500 * drift).astype(np.float32), tr=2.0)
+    (func / "sub-01_task-x_bold.json").write_text('{"RepetitionTime": 0.5}')
+    (func / "sub-01_task-x_events.tsv").write_text(EVENTS)
+    rows = "\n".join(map(repr, drift.tolist()))
+    (func / "sub-01_task-x_desc-confounds_timeseries.tsv").write_text(f"cosine00\n{rows}\n")
+    out = tmp_path / "out"
+    assert main(["network", str(tmp_path), "--atlas", str(atlas), "--confounds", "auto", "--out", str(out)]) == 0
+    table = csv.read_csv(out / "lam.csv")
+    assert table["seconds"].to_pylist()[1] == 0.5
+    assert set(table["condition"].to_pylist()) == {"", "fear", "neutral"}
+    notes = json.loads((out / "run.json").read_text())["subjects"]["sub-01_task-x_bold"]["notes"]
+    assert any("taken out: cosine00" in note for note in notes)
+
+
+def test_subjects_with_events_of_their_own_are_judged_by_them(tmp_path):
+    """Two BIDS subjects who were shown the same things in another order: blocks are means of what each has seen."""
+    for k, order in ((1, ("fear", "neutral")), (2, ("neutral", "fear"))):
+        func = tmp_path / f"sub-{k}"
+        func.mkdir()
+        save_series(func / f"sub-{k}_task-x_bold.csv", made_series(k))
+        rows = "".join(f"{10 + 8 * j}\t8\t{name}\n" for j, name in enumerate(order))
+        (func / f"sub-{k}_task-x_events.tsv").write_text("onset\tduration\ttrial_type\n" + rows)
+    out = tmp_path / "out"
+    outcome = run_network([tmp_path], out, design=Design(tr=TR, delay=0.0))
+    early, late = slice(20, 36), slice(36, 52)
+    one, two = (read_networks(out, f"sub-{k}_task-x_bold") for k in (1, 2))
+    expected = (one[early].mean(axis=0) + two[late].mean(axis=0)) / 2
+    table = csv.read_csv(out / "edges.csv")
+    found = matrix_of(table, "fear, mean of blocks", outcome.group.regions)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert outcome.group.events == ()
+    assert not any(csv.read_csv(out / "lam.csv")["condition"].to_pylist())
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def refused(capsys, *arguments):
+    """The one line that it says."""
+    assert main(["network", *map(str, arguments)]) == 2
+    printed = capsys.readouterr()
+    assert "Traceback" not in printed.err
+    return printed.err.strip().splitlines()[-1]
+
+
+def test_constant_and_missing_regions_are_left_out_by_name(tmp_path, capsys):
+    X = made_series(1)
+    X[:, 2] = 5.0
+    save_series(tmp_path / "one.csv", X)
+    text = (tmp_path / "one.csv").read_text().splitlines()
+    text[7] = text[7].rsplit(",", 1)[0] + ","
+    (tmp_path / "one.csv").write_text("\n".join(text))
+    assert main(["network", str(tmp_path / "one.csv"), "--out", str(tmp_path / "out")]) == 0
+    err = capsys.readouterr().err
+    assert "one: r2: constant; left out" in err
+    assert "one: r4: not a number at some time points; left out" in err
+    assert read_networks(tmp_path / "out").shape == (60, 3, 3)
+
+
+def test_subjects_without_some_regions_are_averaged_where_they_have_them(tmp_path):
+    X = made_series(1)
+    save_series(tmp_path / "a.csv", X)
+    Y = made_series(2)
+    Y[:, 0] = 1.0
+    save_series(tmp_path / "b.csv", Y)
+    outcome = run_network([tmp_path], tmp_path / "out", design=Design(at=(59,)))
+    a, b = (read_networks(tmp_path / "out", name)[59] for name in "ab")
+    expected = a.copy()
+    expected[1:, 1:] = (a[1:, 1:] + b) / 2
+    table = csv.read_csv(tmp_path / "out" / "edges.csv")
+    np.testing.assert_allclose(matrix_of(table, "time point 59", outcome.group.regions), expected, atol=1e-6)
+
+
+def test_subjects_may_differ_in_length(tmp_path):
+    save_series(tmp_path / "a.csv", made_series(1, n=60))
+    save_series(tmp_path / "b.csv", made_series(2, n=40))
+    outcome = run_network([tmp_path], tmp_path / "out")
+    table = csv.read_csv(tmp_path / "out" / "edges.csv")
+    found = matrix_of(table, "time point 59", outcome.group.regions)
+    np.testing.assert_allclose(found, read_networks(tmp_path / "out", "a")[59], atol=1e-6)
+    lam = csv.read_csv(tmp_path / "out" / "lam.csv")
+    assert lam["subjects"].to_pylist()[1:] == [2] * 39 + [1] * 20
+
+
+def test_one_bad_subject_does_not_lose_the_others(tmp_path, capsys):
+    save_series(tmp_path / "good.csv", made_series(1))
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n1,oops\n")
+    line = refused(capsys, tmp_path, "--out", tmp_path / "out")
+    assert "1 of 2 subjects left out" in line
+    assert "'oops' is no number" in line
+    assert read_networks(tmp_path / "out", "good").shape == (60, 5, 5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "not both"),
+        (["{series}", "--watch", "x"], "not both"),
+        (["{tmp}/nothing.csv"], "there is no such file"),
+        (["{tmp}/empty"], "no region series"),
+        (["{image}"], "--atlas"),
+        (["{image}", "--atlas", "{tmp}/nothing.nii"], "nothing.nii"),
+        (["{series}", "--memory", "1.5"], "--memory 1.5: a forgetting factor"),
+        (["{series}", "--tr", "0"], "--tr 0"),
+        (["{series}", "--delay", "-1"], "--delay -1"),
+        (["{series}", "--events", "{events}"], "give --tr"),
+        (["{series}", "--tr", "1", "--events", "{tmp}/none.tsv"], "none.tsv: No such file"),
+        (["{series}", "--tuner", "mixture", "--step-size", "0.1"], "a mixture has none"),
+        (["{series}", "--at", "100"], "the scan lasts from 0 to 59"),
+        (["{series}", "--at", "now"], "numbers with commas"),
+        (["{series}", "--confounds", "auto"], "no desc-confounds_timeseries.tsv"),
+        (["{series}", "--jobs", "0"], "--jobs 0"),
+        (["{series}", "--family", "binomial"], "0"),
+        (["{series}", "--out", "{series}"], "name another directory"),
+        (["{series}", "{series}"], "two files for one"),
+        (["{tmp}/notes.txt"], "an unknown kind of file"),
+    ],
+)
+def test_bad_arguments_are_one_line(tmp_path, capsys, arguments, words):
+    series = save_series(tmp_path / "one.csv", made_series(1))
+    image = save_nifti(tmp_path / "run.nii", made_run(5))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("")
+    events = tmp_path / "some_events.tsv"
+    events.write_text(EVENTS)
+    places = dict(tmp=tmp_path, series=series, image=image, events=events)
+    given = [argument.format(**places) for argument in arguments]
+    if "--out" not in given:
+        given += ["--out", str(tmp_path / "out")]
+    assert words in refused(capsys, *given)
+    assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_folders_are_searched_for_subjects_only(study):
+    """The folder holds events, and a run's output below it."""
+    folder, out = study
+    assert [path.name for path in find_files([folder])] == ["subject_1.csv", "subject_2.csv"]
+    assert [path.name for path in find_files([folder], [folder / "subject_1.csv"])] == ["subject_2.csv"]
+    assert out.is_relative_to(folder)
+
+
+# --- edges ------------------------------------------------------------------------------------------------------------
+
+
+def test_edges_are_the_networks_in_any_number_of_pieces(monkeypatch):
+    X = made_series(5, n=50)
+    networks = StreamingNetwork().fit_transform(X)
+    whole = Edges.of(networks)
+    monkeypatch.setattr("streamlasso.networks.following.MOST_BYTES", 8 * 25 * 7)
+    trace, pieces = follow(StreamingNetwork(), X)
+    for name in ("t", "i", "j", "strength"):
+        np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name))
+    assert trace.lam.shape == (50, 5)
+    for t in (0, 13, 49):
+        np.testing.assert_allclose(pieces.at(t), networks[t], atol=1e-7)
+    times = np.array([3, 17, 18, 40])
+    np.testing.assert_allclose(pieces.mean(times), networks[times].mean(axis=0), atol=1e-7)
+    np.testing.assert_array_equal(pieces.counts(), (networks != 0).sum(axis=(1, 2)) // 2)

@@ -375,7 +375,7 @@ class MixtureLearner(Engine):
     def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """lam, lam_max and (b0, b) of one expert."""
         bank: Bank = self.banks[m]
-        weights: cython.double[::1] = np.eye(self.K)[k]
+        weights: cython.double[::1] = np.where(np.arange(self.K) == k, 1.0, 0.0)
         model = np.zeros(self.p + 1)
         path: cython.double[::1] = model
         bank.blend(cython.address(weights[0]), cython.address(path[0]))

@@ -21,8 +21,8 @@ everything, so no row moves the odds between two experts, or phi, by more than C
 
     l_e = min(D_e / phi, CAP),        phi <- fading mean of 2 min(D, CAP phi)
 
-A class has no scale and no tails (`Family.has_scale`): there phi is 1, and there is no cap. An expert is judged by what it said, not by what the bounds
-would have made of it: it is its coefficients, not its predictions, that are averaged.
+A class has no scale and no tails (`Family.has_scale`): there phi is 1, and there is no cap. An expert is judged by what
+it said, not by what the bounds would have made of it: it is its coefficients, not its predictions, that are averaged.
 """
 
 import cython

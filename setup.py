@@ -7,6 +7,8 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 SOURCE = Path("src")
+#: What all modules have in common, compiled once: it is most of what there is to compile.
+SHARED = "streamlasso.core._shared"
 
 
 def compiled() -> list[Path]:
@@ -22,7 +24,10 @@ def extension(path: Path) -> Extension:
 
 setup(
     ext_modules=cythonize(
-        [extension(path) for path in compiled()], nthreads=os.cpu_count() or 1, include_path=[str(SOURCE)]
+        [*(extension(path) for path in compiled()), Extension(SHARED, [str(SOURCE / SHARED.replace(".", "/")) + ".c"])],
+        nthreads=os.cpu_count() or 1,
+        include_path=[str(SOURCE)],
+        shared_utility_qualified_name=SHARED,
     ),
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

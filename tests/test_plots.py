@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
+from streamlasso.digester import digest_of
 from streamlasso.plots import DARK, DRAWN, LIGHT, MOST_ROWS, mark_truth, plot_coefficients, plot_trace
 from streamlasso.simulate import simulate
 from streamlasso.tuners import SGD, Fixed
@@ -99,6 +100,16 @@ def test_long_names_leave_room_for_titles_and_legends():
         if axes.get_legend() is not None:
             assert not axes.get_legend().get_window_extent().overlaps(axes._left_title.get_window_extent())
     assert len({label.get_text() for label in figure.axes[-1].get_yticklabels()}) == 3
+
+
+def test_many_rows_of_several_classes_leave_room_for_titles_and_legends():
+    digest = digest_of(TRACES["three classes"]())
+    names = [f"a rather long name {j}" for j in range(len(digest.feature_names))]
+    sums = {**digest.sums, "persistence": digest.sums["baseline"]}
+    rivalled = replace(digest, persistence=digest.baseline, sums=sums, feature_names=tuple(names))
+    for axes in drawn(plot_trace(replace(rivalled, n_rows=3_000_000))).axes:
+        if axes.get_legend() is not None:
+            assert not axes.get_legend().get_window_extent().overlaps(axes._left_title.get_window_extent())
 
 
 def test_curves_are_the_columns():

@@ -150,9 +150,7 @@ def _draw_penalty(axes: Axes, digest: Digest) -> None:
     _frame(axes)
     if digest.outputs:
         axes.plot([], [], color=GREY, linestyle="--", label="lam_max")
-        _legend_beside(axes)
-    else:
-        _legend_above(axes)
+    _legend(axes, digest)
 
 
 def _draw_loss(axes: Axes, digest: Digest) -> None:
@@ -176,7 +174,7 @@ def _draw_loss(axes: Axes, digest: Digest) -> None:
     axes.set_title(f"Loss, mean of the last {window:,} rows", loc="left")
     axes.set_ylabel(digest.loss_name)
     _frame(axes)
-    _legend_above(axes)
+    _legend(axes, digest)
 
 
 def _draw_memory(axes: Axes, digest: Digest) -> None:
@@ -222,7 +220,7 @@ def _draw_raster(axes: Axes, digest: Digest, shown: np.ndarray) -> None:
     choice = "" if len(shown) == n_features else f": the {len(shown)} of {n_features} most often active"
     axes.set_title("Active features" + choice, loc="left")
     one = Patch(color=_tint(DARK, 1 / max(len(digest.outputs), 1)))
-    _legend_above(axes, [("for all classes", Patch(color=DARK)), ("for one", one)] if digest.outputs else _SIGNS)
+    _legend(axes, digest, [("for all classes", Patch(color=DARK)), ("for one", one)] if digest.outputs else _SIGNS)
 
 
 # --- parts of panels --------------------------------------------------------------------------------------------------
@@ -413,11 +411,22 @@ def _plain_log_ticks(axes: Axes, ratio: float) -> None:
     axes.yaxis.set_minor_formatter(NullFormatter())
 
 
+def _legend(axes: Axes, digest: Digest, entries: list[tuple[str, Artist]] | None = None) -> None:
+    """Outside the axes, so that it covers no data; of several classes beside them, since the first panel needs that."""
+    if digest.outputs:
+        axes.legend(*_entries(axes, entries), loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
+    else:
+        _legend_above(axes, entries)
+
+
+def _entries(axes: Axes, entries: list[tuple[str, Artist]] | None) -> tuple[list[Artist], list[str]]:
+    if entries is None:
+        return axes.get_legend_handles_labels()
+    return [handle for _, handle in entries], [label for label, _ in entries]
+
+
 def _legend_above(axes: Axes, entries: list[tuple[str, Artist]] | None = None) -> None:
-    """Outside the axes, so that it covers no data."""
-    handles, labels = axes.get_legend_handles_labels()
-    if entries is not None:
-        labels, handles = [label for label, _ in entries], [handle for _, handle in entries]
+    handles, labels = _entries(axes, entries)
     axes.legend(
         handles,
         labels,
@@ -428,10 +437,6 @@ def _legend_above(axes: Axes, entries: list[tuple[str, Artist]] | None = None) -
         fontsize=8,
         borderaxespad=0.1,
     )
-
-
-def _legend_beside(axes: Axes) -> None:
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
 
 
 def _say(axes: Axes, words: str) -> None:

@@ -181,7 +181,7 @@ def _leaders(digest: Digest) -> str:
     if not n_active:
         return f"It now uses none of the {len(effect)} features."
     names = [digest.feature_names[j] for j in np.argsort(-effect, kind="stable")[: min(3, n_active)]]
-    most = "" if len(effect) == 1 else f", most of all {_listed(names)}"
+    most = "" if len(effect) == 1 else f", {'most of all ' if n_active > 1 else ''}{_listed(names)}"
     return f"It now uses {n_active} of the {count(len(effect), 'feature')}{most}."
 
 

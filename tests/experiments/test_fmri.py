@@ -137,6 +137,32 @@ def test_bad_arguments_are_one_line(study, tmp_path, capsys, arguments, words):
     assert err.count("\n") == 1
 
 
+def _refused(tmp_path, capsys, events, n=60):
+    """The one line, if a series of n time points comes with these events."""
+    (tmp_path / "events.tsv").write_text("onset\tduration\ttrial_type\n" + events)
+    if n:
+        np.save(tmp_path / "one.npy", np.random.default_rng(0).normal(size=(n, 3)))
+    assert main(["reproduce", "fmri", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out" / "index.html").exists()
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    return err
+
+
+def test_a_condition_that_is_over_before_lam_is_under_way_has_no_p(tmp_path, capsys):
+    err = _refused(tmp_path, capsys, "1\t2\tfear\n20\t10\tneutral\n")
+    assert "--emotion fear: none of its blocks, 5 s later, reaches into the time points that are compared" in err
+
+
+def test_series_that_are_too_short_are_refused(tmp_path, capsys):
+    assert "a series has 12 time points" in _refused(tmp_path, capsys, "1\t2\tfear\n4\t2\tneutral\n", n=12)
+
+
+def test_images_are_no_series(tmp_path, capsys):
+    (tmp_path / "sub-01_bold.nii.gz").write_bytes(b"")
+    assert "sub-01_bold.nii.gz: an image; region series are needed" in _refused(tmp_path, capsys, "1\t2\tfear\n", n=0)
+
+
 def test_the_published_direction_on_the_real_subjects(shared_data, tmp_path):
     """What docs/gallery/fmri.md says of the paper's equation: lower in emotion blocks in all four."""
     run_fmri(shared_data / "hcp_emotion", tmp_path)

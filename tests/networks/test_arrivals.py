@@ -187,6 +187,27 @@ def test_a_volume_that_comes_twice_counts_once(folder):
     assert folder.settle() == [2, 3]
 
 
+def test_a_file_that_is_written_anew_is_told_and_not_read_again(folder):
+    path = folder.put(1)
+    assert folder.look(closed=[path]) == [1]
+    assert folder.look(closed=[path]) == []
+    path.write_text("ok, but later")
+    assert folder.look(closed=[path]) == ["changed"]
+    assert folder.look(closed=[path]) == []
+    path.unlink()
+    assert folder.look(closed=[path]) == []
+    assert folder.arrivals.expected == 2
+
+
+def test_volumes_that_lie_there_are_not_overtaken_by_one_that_is_closed_just_now(folder):
+    """Before the first is read: it decides which series and grid are followed."""
+    folder.put(1)
+    late = folder.put(2, text="odd")
+    assert folder.look(closed=[late]) == []
+    assert folder.look(2 * SETTLED) == [1, "refused"]
+    assert folder.look(closed=[folder.put(3)]) == [3]
+
+
 def test_names_without_numbers_count_in_their_order(tmp_path):
     folder = Folder(tmp_path)
     folder.arrivals.read = lambda path: Reading("", None, np.zeros(2))

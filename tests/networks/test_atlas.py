@@ -127,6 +127,17 @@ def test_large_runs_are_read_in_pieces_from_the_disk(tmp_path, atlas, monkeypatc
     assert series.tr == pytest.approx(0.72)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_voxel_that_is_not_a_number_is_no_zero(tmp_path, atlas):
+    run = made_run(8)
+    run[*np.argwhere(atlas_labels() == LABELS[1])[0], 5] = np.nan
+    run[*np.argwhere(atlas_labels() == 0)[0], 2] = np.nan
+    series = read_run(save_nifti(tmp_path / "run.nii.gz", run, tr=0.72), atlas)
+    np.testing.assert_allclose(series.values, [region_means(run[..., t]) for t in range(8)], rtol=1e-5)
+    assert np.isnan(series.values).sum() == np.isnan(series.values[5, 1]) == 1
+    assert f"{NAMES[1]}: not a number at some time points; left out" in series.usable().notes
+
+
 def test_scaled_integers_are_read_as_what_they_stand_for(tmp_path, atlas):
     image = nibabel.Nifti1Image(made_run(4), AFFINE)
     image.set_data_dtype(np.int16)

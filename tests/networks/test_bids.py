@@ -83,6 +83,15 @@ def test_constant_confounds_do_no_harm():
     np.testing.assert_allclose(without_confounds(values, np.ones((10, 1))), values)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_confound_without_values_is_not_said_to_be_taken_out(tmp_path):
+    path = tmp_path / "confounds.tsv"
+    path.write_text("trans_x\tcsf\nn/a\tn/a\n1\tn/a\n3\tn/a\n")
+    values, used = read_confounds(path)
+    assert used == ["trans_x"]
+    np.testing.assert_array_equal(values, [[2], [1], [3]])
+
+
 def test_the_usual_columns_are_taken_where_they_are_there(tmp_path):
     path = tsv(
         tmp_path / "c.tsv",

@@ -174,6 +174,14 @@ def test_an_atlas_on_another_grid_is_fitted_and_told(scanner, capsys):
     assert "are on different grids; the atlas was resampled" in capsys.readouterr().err
 
 
+def test_what_came_before_the_first_volume_is_told_once(scanner, capsys):
+    scanner.put(5)
+    assert scanner.watch("--volumes", 1, "--idle", 20) == 0
+    printed = capsys.readouterr()
+    assert printed.err.count("the first volume that came is number 5") == 1
+    assert "1 volume learnt" in printed.out
+
+
 def test_a_folder_full_of_slices_is_one_complaint(scanner, capsys):
     for number in range(1, 41):
         save_slice(scanner.incoming / f"{number:04d}.dcm", number)
@@ -227,6 +235,7 @@ def test_nothing_came_is_one_line(scanner, capsys):
         (["--patience", "0"], "--patience 0"),
         (["--watch", "nowhere"], "make it before the scanner writes to it"),
         (["--events", "events.tsv"], "give --tr"),
+        (["--family", "binomial"], "--family binomial"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_watched(scanner, capsys, monkeypatch, arguments, words):
@@ -289,5 +298,8 @@ def test_replay_from_the_command_line(tmp_path, capsys):
     assert len(list((tmp_path / "out").iterdir())) == 2
     assert main(["replay", str(tmp_path / "run.nii"), str(tmp_path / "out"), "--tr", "0.01"]) == 2
     assert "name an empty folder" in capsys.readouterr().err
+    for bad in (["--volumes", "0"], ["--volumes", "-1"], ["--tr", "nan"]):
+        assert main(["replay", str(tmp_path / "run.nii"), str(tmp_path / "new"), *bad]) == 2
+        assert f"{bad[0]} {bad[1]}: " in capsys.readouterr().err
     assert main(["replay", str(tmp_path / "nothing.nii"), str(tmp_path / "new")]) == 2
     assert "nothing.nii" in capsys.readouterr().err

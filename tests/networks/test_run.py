@@ -267,7 +267,11 @@ def test_one_bad_subject_does_not_lose_the_others(tmp_path, capsys):
         (["{series}", "--at", "now"], "numbers with commas"),
         (["{series}", "--confounds", "auto"], "no desc-confounds_timeseries.tsv"),
         (["{series}", "--jobs", "0"], "--jobs 0"),
-        (["{series}", "--family", "binomial"], "0"),
+        (["{series}", "--family", "binomial"], "one.csv: X: a binomial response lies between 0 and 1"),
+        (["{series}", "--tuner", "lars"], "--step-size, say 0.025"),
+        (["{series}", "--tuner", "sgd"], "--step-size, say 0.01"),
+        (["{series}", "--memory", "inf"], "--memory inf: a forgetting factor"),
+        (["{series}", "--tr", "1", "--start", "inf"], "--start inf"),
         (["{series}", "--out", "{series}"], "name another directory"),
         (["{series}", "{series}"], "two files for one"),
         (["{tmp}/notes.txt"], "an unknown kind of file"),
@@ -286,6 +290,47 @@ def test_bad_arguments_are_one_line(tmp_path, capsys, arguments, words):
         given += ["--out", str(tmp_path / "out")]
     assert words in refused(capsys, *given)
     assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_series_of_0_and_1_are_learnt_as_they_are(tmp_path):
+    X = (made_series(1) > 0).astype(float)
+    series = save_series(tmp_path / "votes.csv", X)
+    assert main(["network", str(series), "--family", "binomial", "--out", str(tmp_path / "out")]) == 0
+    expected = StreamingNetwork(family="binomial").fit_transform(X)
+    np.testing.assert_allclose(read_networks(tmp_path / "out"), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_the_file_is_named_whatever_its_name(tmp_path, capsys):
+    series = save_series(tmp_path / "bin.csv", made_series(1))
+    assert "bin.csv: X: " in refused(capsys, series, "--family", "binomial", "--out", tmp_path / "out")
+
+
+def test_names_with_dollars_are_names_not_formulas(tmp_path):
+    series = save_series(tmp_path / "one.csv", made_series(1), [r"$\nothing{$", "$b_1$", "c", "d", "e"])
+    (tmp_path / "events.tsv").write_text("onset\tduration\ttrial_type\n4\t6\t$\\what{$\n")
+    arguments = ["--events", str(tmp_path / "events.tsv"), "--tr", "0.5", "--out", str(tmp_path / "out")]
+    assert main(["network", str(series), *arguments]) == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
+
+
+def test_a_report_of_an_earlier_run_does_not_stand_beside_tables_of_another(tmp_path, monkeypatch):
+    series = save_series(tmp_path / "one.csv", made_series(1))
+    run_network([series], tmp_path / "out")
+
+    def fail(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("streamlasso.networks.drawing.write_figures", fail)
+    with pytest.raises(OSError, match="no space"):
+        run_network([series], tmp_path / "out", model=Model(rule="or"))
+    assert not {"report.html", "run.json"} & {path.name for path in (tmp_path / "out").iterdir()}
+
+
+def test_every_option_is_explained(capsys):
+    assert main(["network", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for words in ("lam moves", "lars and sgd need one", "stop after so many volumes", "stop after so many seconds"):
+        assert words in text.replace("│ │ ", "")
 
 
 def test_folders_are_searched_for_subjects_only(study):

@@ -110,3 +110,11 @@ def test_too_little_is_refused():
 def test_subjects_are_called_like_their_files():
     assert subject_of(Path("x/sub-07_bold.nii.gz")) == "sub-07_bold"
     assert subject_of(Path("x/one.two.parquet")) == "one.two"
+    assert subject_of(Path("x/One.CSV.GZ")) == "One"
+
+
+def test_endings_may_be_capitals(tmp_path):
+    X = np.arange(6.0).reshape(3, 2)
+    np.save(tmp_path / "one.npy", X)
+    (tmp_path / "one.npy").rename(tmp_path / "ONE.NPY")
+    np.testing.assert_array_equal(read_series(tmp_path / "ONE.NPY").values, X)

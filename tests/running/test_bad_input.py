@@ -1,5 +1,6 @@
 """Bad input: one line that says what to do, exit status 2, and nothing that looks whole."""
 
+import errno
 import os
 import re
 import subprocess
@@ -10,8 +11,7 @@ import pytest
 from pyarrow import csv
 
 from streamlasso.cli import main
-from streamlasso.running.options import Options, parse_lags
-from streamlasso.running.run import FINAL
+from streamlasso.running.options import FINAL, Options, parse_lags
 
 COMMAND = [sys.executable, "-c", "import sys; from streamlasso.cli import main; sys.exit(main())"]
 
@@ -196,3 +196,62 @@ def test_wild_numbers_do_not_break_a_run(tmp_path):
     rows = [f"{a!r},{b!r},{'inf' if i % 50 == 49 else repr(a)}" for i, (a, b) in enumerate(X.tolist())]
     (tmp_path / "wild.csv").write_text("a,b,y\n" + "\n".join(rows) + "\n")
     assert main(["run", str(tmp_path / "wild.csv"), "--target", "y", "--out", str(tmp_path / "out"), "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "more"),
+    [
+        ("mixed.csv", ["--predictions", "mixed.csv"]),
+        ("mixed.csv", ["--predictions", "linked.csv"]),
+        ("mixed.csv", ["--checkpoint", "mixed.csv"]),
+        ("out/predictions.csv", []),
+        ("out/report.html", []),
+    ],
+)
+def test_the_data_are_never_written_over(data, more, mixed_csv, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "linked.csv").hardlink_to(mixed_csv)
+    content = mixed_csv.read_bytes()
+    if data != mixed_csv.name:
+        (tmp_path / data).write_bytes(content)
+    assert main(["run", data, "--target", "y", "--out", "out", "--quiet", *more]) == 2
+    assert "it is the data, and would be overwritten" in capsys.readouterr().err
+    assert (tmp_path / data).read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--predictions", "ckpt.csv", "--checkpoint", "ckpt.csv"], "ckpt.csv: the run writes two things there"),
+        (["--checkpoint", "out/report.html"], "report.html: the run writes two things there"),
+        (["--checkpoint", "nosuch/ckpt"], "nosuch/ckpt: there is no such directory"),
+    ],
+)
+def test_outputs_that_would_be_lost_are_refused_before_a_row_is_learnt(more, words, refused, mixed_csv, monkeypatch):
+    monkeypatch.chdir(mixed_csv.parent)
+    assert words in refused(mixed_csv, "--target", "y", *more)
+
+
+@pytest.mark.parametrize("column", ["x", "y"])
+def test_a_stray_word_among_the_first_rows_does_not_make_numbers_text(column, refused, tmp_path):
+    rows = [[f"{i * 0.37 % 5:.2f}", f"{i * 0.61 % 3:.2f}"] for i in range(300)]
+    rows[200]["xy".index(column)] = "oops"
+    (tmp_path / "data.csv").write_text("x,y\n" + "".join(",".join(row) + "\n" for row in rows))
+    error = refused(tmp_path / "data.csv", "--target", "y")
+    assert "line 202" in error
+    assert "'oops'" in error
+
+
+def test_decimal_commas_are_hinted_at(refused, tmp_path):
+    (tmp_path / "data.csv").write_text("x;y\n" + "".join(f"{i % 7},5;{i},25\n" for i in range(200)))
+    assert "write numbers like 1234.5" in refused(tmp_path / "data.csv", "--target", "y")
+
+
+def test_a_disk_that_is_full_is_named(mixed_csv, tmp_path, capsys, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("streamlasso.running.outputs.Appended.write", full)
+    assert main(["run", str(mixed_csv), "--target", "y", "--out", str(tmp_path / "out"), "--quiet"]) == 2
+    assert f"{tmp_path / 'out'}: No space left on device" in capsys.readouterr().err

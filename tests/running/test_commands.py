@@ -103,6 +103,34 @@ def test_predict_writes_a_file_and_refuses_other_columns(whole, tmp_path, capsys
     assert "not a streamlasso checkpoint" in capsys.readouterr().err
 
 
+def test_predict_does_not_judge_classes_that_the_model_never_met(tmp_path, capsys, undrawn, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [(i * 7 % 11 - 5, "yes" if i * 7 % 11 > 4 else "no") for i in range(120)]
+    (tmp_path / "old.csv").write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))
+    (tmp_path / "known.csv").write_text("x,y\n1,yes\n-1,no\n")
+    (tmp_path / "new.csv").write_text("x,y\n1,yes\n0,maybe\n2,never\n-1,no\n")
+    assert main(["run", "old.csv", "--target", "y", "--quiet"]) == 0
+    judged = []
+    for name in ("known", "new"):
+        assert main(["predict", "run/model.safetensors", f"{name}.csv", "--out", f"{name}-said.csv"]) == 0
+        judged.append(re.search(r"mean loss (\S+) on 2 of them", capsys.readouterr().err)[1])
+    assert judged[0] == judged[1]
+    assert csv.read_csv("new-said.csv")["y"].to_pylist() == ["yes", "maybe", "never", "no"]
+
+
+@pytest.mark.parametrize("read", ["new.csv", "model.csv"])
+def test_predict_does_not_write_over_what_it_reads(read, tmp_path, capsys):
+    RAPRegressor().partial_fit(np.eye(3), [1.0, 2, 3]).save(tmp_path / "model.csv")
+    (tmp_path / "new.csv").write_text("a,b,c\n1,2,3\n")
+    before = (tmp_path / read).read_bytes()
+    assert (
+        main(["predict", *(str(tmp_path / name) for name in ("model.csv", "new.csv")), "--out", str(tmp_path / read)])
+        == 2
+    )
+    assert "would be overwritten" in capsys.readouterr().err
+    assert (tmp_path / read).read_bytes() == before
+
+
 def test_predict_takes_models_from_python(tmp_path, capsys):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(100, 3)), columns=["a", "b", "c"])

@@ -253,6 +253,16 @@ def test_the_checkpoint_is_a_model_for_python(begun, tmp_path):
     assert os.path.getsize(tmp_path / "ckpt") > 1000
 
 
+def test_the_checkpoint_may_be_the_model_by_another_name(mixed_csv, tmp_path, undrawn, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = mixed_csv.read_text().splitlines(keepends=True)
+    for n in (401, 601):
+        mixed_csv.write_text("".join(lines[:n]))
+        checkpoint = str(tmp_path / "out" / "model.safetensors")
+        assert main(["run", "mixed.csv", "--target", "y", "--out", "out", "--quiet", "--checkpoint", checkpoint]) == 0
+    assert csv.read_csv("out/predictions.csv")["row"].to_pylist() == list(range(600))
+
+
 def test_killed_after_the_file_has_grown(mixed_csv, tmp_path, undrawn):
     """A run that had come to its end goes on with new rows, and is killed before its first checkpoint since."""
     lines = mixed_csv.read_text().splitlines(keepends=True)

@@ -156,6 +156,12 @@ def test_missing_cells_are_missing(tmp_path):
 RAGGED = 'a,b\n1,2\n"two\nlines",4\n5\n\n6,7\n8,9,10\n11,12\n13'
 
 
+def test_carriage_returns_alone_end_no_line(tmp_path):
+    (tmp_path / "old.csv").write_bytes(b"x,y\r1,2\r3,4\r")
+    with pytest.raises(ValueError, match="carriage return only; convert it"):
+        open_source(str(tmp_path / "old.csv"), Complaints())
+
+
 def test_ragged_lines_stop_with_their_number(tmp_path):
     (tmp_path / "data.csv").write_text(RAGGED)
     with pytest.raises(ValueError, match=r"line 5: it has 1 fields, where the first line has 2.*--on-error skip"):

@@ -115,6 +115,7 @@ class Encoder:
         if not encoder.features:
             raise ValueError(
                 f"there is no feature left beside the target {target.name!r}: see --keep, --drop and --lags"
+                + "".join(f"; {note}" for note in notes[:3])
             )
         return encoder
 

@@ -36,8 +36,7 @@ def _column(name: str, cells: pyarrow.Array) -> Any:
         return Levels(name)
     if not reading.is_text(cells):
         return Number(name)
-    _, unfit = reading.numbers(cells)
-    if not unfit.any():
+    if reading.holds_numbers(cells):
         return Number(name)
     form = reading.format_of(cells)
     return Levels(name) if form is None else _calendar(name, cells, form)

@@ -9,6 +9,8 @@ import pyarrow
 from pyarrow import compute, types
 
 FLAGS = {"true": 1.0, "false": 0.0}
+#: A column of more different numbers than MANY, with at most this share of other cells, is one of numbers.
+MOST_UNFIT, MANY = 0.05, 30
 #: Ways to write a moment: days, days with a time, times. Of two that fit, the one by which time never runs back.
 DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y")
 DAY_LENGTH = 8
@@ -72,6 +74,15 @@ def numbers(array: pyarrow.Array) -> tuple[np.ndarray, np.ndarray]:
         array = array.cast(pyarrow.float64())
     values = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
     return np.where(np.isfinite(values), values, np.nan), np.zeros(len(values), bool)
+
+
+def holds_numbers(array: pyarrow.Array) -> bool:
+    """All cells are numbers; or nearly all, and many different: then the others are errors, not categories."""
+    values, unfit = numbers(array)
+    if not unfit.any():
+        return True
+    there = values[~np.isnan(values)]
+    return unfit.sum() <= MOST_UNFIT * len(there) and len(np.unique(there)) > MANY
 
 
 def _parsed(array: pyarrow.Array) -> tuple[np.ndarray, np.ndarray]:

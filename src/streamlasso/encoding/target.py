@@ -46,13 +46,14 @@ class Target:
             raise ValueError(
                 f"the target {name!r} has no value in the first {len(cells):,} rows; name another --target"
             )
-        if unfit.any() and family not in ("auto", "binomial"):
+        words = not reading.holds_numbers(cells)
+        if words and family not in ("auto", "binomial"):
             cell = cells[int(np.flatnonzero(unfit)[0])].as_py()
             raise ValueError(
                 f"the target {name!r} holds {cell!r}: --family {family} needs numbers; for classes, --family binomial"
             )
-        found = _family_of(known, bool(unfit.any())) if family == "auto" else family
-        classes = _labels(cells, values, bool(unfit.any())) if found == "binomial" else None
+        found = _family_of(known, words) if family == "auto" else family
+        classes = _labels(cells, values, words) if found == "binomial" else None
         return cls(name, found, classes, family == "auto")
 
     @property
@@ -164,8 +165,8 @@ def _labels(cells: pyarrow.Array, values: np.ndarray, words: bool) -> list[Any]:
         )
     if len(labels) > MOST_CLASSES:
         raise ValueError(
-            f"the target has {len(labels)} different texts in the first {len(cells):,} rows: it looks like a name or "
-            "free text; name another --target"
+            f"the target has {len(labels)} different texts in the first {len(cells):,} rows, such as {labels[0]!r}: it "
+            "looks like a name or free text; name another --target, or write numbers like 1234.5"
         )
     return labels
 

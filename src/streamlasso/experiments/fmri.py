@@ -26,6 +26,8 @@ from streamlasso.networks.options import Design, Images
 from streamlasso.networks.subjects import Subject, find_files, read_subject
 from streamlasso.report import write_whole
 from streamlasso.sources.bids import conditions_of
+from streamlasso.sources.nifti import is_nifti
+from streamlasso.sources.series import named
 from streamlasso.tuners import LARS, SGD, LogRMS
 
 #: The paper's forgetting factor and step.
@@ -129,10 +131,10 @@ def run_fmri(data: Path, out: Path, tr: float = 0.72, start: float = 0.72, task:
             f"--data {data}: there is no events.tsv in it; region series with a BIDS events file are needed"
         )
     design = Design(events, tr, start, task.delay)
-    subjects = [read_subject(path, Images(), design, None) for path in find_files([data])]
-    _refuse(subjects, task)
-    lams = {name: _lams(subjects, setting) for name, setting in SETTINGS.items()}
+    subjects = [read_subject(path, Images(), design, None) for path in _series_in(data)]
     seconds = start + tr * np.arange(min(len(subject.series.values) for subject in subjects))
+    _refuse(subjects, seconds, task)
+    lams = {name: _lams(subjects, setting) for name, setting in SETTINGS.items()}
     lines = [line for name, lam in lams.items() for line in _lines(name, lam, seconds, subjects, task)]
     folder = out / "fmri"
     folder.mkdir(parents=True, exist_ok=True)
@@ -146,11 +148,29 @@ def run_fmri(data: Path, out: Path, tr: float = 0.72, start: float = 0.72, task:
     return summary
 
 
-def _refuse(subjects: Sequence[Subject], task: Task) -> None:
+def _series_in(data: Path) -> list[Path]:
+    found = find_files([data])
+    images = [path.name for path in found if is_nifti(path)]
+    if images:
+        raise ValueError(f"--data {data}: {named(images, 3)}: an image; region series are needed, CSV for one")
+    return found
+
+
+def _refuse(subjects: Sequence[Subject], seconds: np.ndarray, task: Task) -> None:
+    """Conditions that were not shown, or not while there is a lam to be compared."""
+    if len(seconds) <= WARM_UP:
+        raise ValueError(
+            f"a series has {len(seconds)} time points; the first {WARM_UP} are not compared, so more are needed"
+        )
     shown = {event.condition for subject in subjects for event in subject.events}
     for option, name in (("--emotion", task.emotion), ("--neutral", task.neutral)):
         if name not in shown:
             raise ValueError(f"{option} {name}: the events are {', '.join(sorted(shown)) or 'all outside of the scan'}")
+        if name not in _conditions(seconds, subjects, task.delay):
+            raise ValueError(
+                f"{option} {name}: none of its blocks, {task.delay:g} s later, reaches into the time points that are "
+                f"compared, {WARM_UP} to {len(seconds) - 1}"
+            )
 
 
 def _lams(subjects: Sequence[Subject], setting: Mapping[str, Any]) -> np.ndarray:

@@ -73,16 +73,20 @@ def network(
         Moments (seconds; time points without --tr) to draw the network at, instead of the means over blocks: 30,60,90.
     memory
         How the past fades: a forgetting factor, or a number of time points such as 60.
-    tuner, step_size
-        How each region's lam moves; lars with 0.025 is what the paper's authors ran.
+    tuner
+        How each region's lam moves; lars with --step-size 0.025 is what the paper's authors ran.
+    step_size
+        The tuner's step. lars and sgd need one; mixture has none.
     rule
         An edge needs both of a pair's two coefficients (and), or one of them (or).
     family
         binomial for series of 0 and 1: votes, spikes.
     jobs
         Subjects at a time; one subject uses all cores as it is.
-    volumes, idle
-        With --watch: stop after so many volumes, or after so many seconds without one. Ctrl-C stops too.
+    volumes
+        With --watch: stop after so many volumes. Ctrl-C stops too.
+    idle
+        With --watch: stop after so many seconds without a volume.
     patience
         With --watch: seconds to wait for a volume that is missing, or a file that is broken.
     pattern
@@ -156,8 +160,10 @@ def fmri(
         Seconds from time point to time point.
     start
         Seconds from the clock of the events to the first time point; the default is one dropped volume.
-    emotion, neutral
-        The two conditions, as events.tsv calls them.
+    emotion
+        The condition with emotional faces, as events.tsv calls it.
+    neutral
+        The condition that it is compared with.
     delay
         Seconds from a block to the answer of the blood.
     out

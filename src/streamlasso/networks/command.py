@@ -78,8 +78,9 @@ def watch_and_report(folder: Path, out: Path, images: Images, design: Design, mo
 
 def _verdict(scan: Scan, tr: float | None) -> str:
     latency = 1000 * np.array(scan.latencies)
+    learnt = "1 volume" if len(scan.numbers) == 1 else f"{len(scan.numbers)} volumes"
     words = (
-        f"{len(scan.numbers)} volumes learnt, {len(scan.regions)} regions. From a whole file to the network on the "
+        f"{learnt} learnt, {len(scan.regions)} regions. From a whole file to the network on the "
         f"disk: median {np.median(latency):.0f} ms, 99 % within {np.quantile(latency, 0.99):.0f} ms"
     )
     if tr is not None:

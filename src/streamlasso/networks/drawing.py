@@ -121,9 +121,14 @@ def shade(axes: Axes, events: Sequence[Event]) -> None:
                 edgecolor="#9d96cf" if hatch else "none",
                 hatch=hatch,
                 linewidth=0,
-                label=None if n else f"{condition} shown",
+                label=None if n else f"{_literal(condition)} shown",
                 zorder=0,
             )
+
+
+def _literal(name: str) -> str:
+    """For a legend, which takes what stands between two dollars for a formula."""
+    return name.replace("$", r"\$")
 
 
 # --- networks ---------------------------------------------------------------------------------------------------------
@@ -147,7 +152,7 @@ def draw_networks(matrices: dict[str, np.ndarray], regions: Sequence[str], coord
     for axes, (title, matrix) in zip(panels, matrices.items(), strict=False):
         _draw_circle(axes, matrix, regions, largest)
         # Within the axes: their labels reach so far up that a title above them would be cut off.
-        axes.set_title(title, fontsize="medium", y=0.95)
+        axes.set_title(title, fontsize="medium", y=0.95, parse_math=False)
     for axes in panels[len(matrices) :]:
         axes.set_axis_off()
     figure.legend(
@@ -239,6 +244,7 @@ def _name_beside(axes: Axes, name: str, x: float, y: float, size: str) -> None:
         horizontalalignment="right" if left else "left",
         verticalalignment="center",
         fontsize=size,
+        parse_math=False,
     )
 
 
@@ -255,7 +261,7 @@ def _on_brains(matrices: dict[str, np.ndarray], coords: np.ndarray) -> Figure:
     for row, (title, matrix) in enumerate(matrices.items()):
         bottom = 1 - (row + 1) * inches / total
         _draw_brain(figure, (0.0, bottom, 1.0, 0.92 * inches / total), coords, matrix, _largest(matrices))
-        figure.text(0.01, bottom + 0.97 * inches / total, title, fontsize="medium", va="top")
+        figure.text(0.01, bottom + 0.97 * inches / total, title, fontsize="medium", va="top", parse_math=False)
     figure.legend(
         handles=_legend(),
         loc="lower center",

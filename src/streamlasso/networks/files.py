@@ -23,12 +23,13 @@ from streamlasso.networks.subjects import RUN
 from streamlasso.networks.summary import Group
 from streamlasso.report import write_whole
 
-NETWORKS, NODES, LAM, EDGES = "networks.parquet", "nodes.parquet", "lam.csv", "edges.csv"
+NETWORKS, NODES, LAM, EDGES, REPORT = "networks.parquet", "nodes.parquet", "lam.csv", "edges.csv", "report.html"
 
 
 def write_tables(out: Path, group: Group, lam: pyarrow.Table, edges: pyarrow.Table) -> None:
-    """All tables, before anything is drawn."""
-    (out / RUN).unlink(missing_ok=True)
+    """All tables, before anything is drawn. An earlier report would not be about them."""
+    for name in (RUN, REPORT):
+        (out / name).unlink(missing_ok=True)
     write_parquet(out / NETWORKS, pyarrow.concat_tables([network_table(subject) for subject in group.subjects]))
     write_parquet(out / NODES, pyarrow.concat_tables([node_table(group, subject) for subject in group.subjects]))
     write_csv(out / LAM, lam)

@@ -156,6 +156,8 @@ def watch(
     view: View,
 ) -> Scan:
     """Follow the volumes that come into `folder` until it is time to stop, or Ctrl-C; then write everything down."""
+    if model.family != "gaussian":
+        raise ValueError(f"--family {model.family}: the means of a volume's regions are gaussian; leave it out")
     if images.atlas is None:
         raise ValueError("volumes need a label atlas to become regions: --atlas ATLAS.nii.gz")
     if not folder.is_dir():
@@ -207,10 +209,11 @@ def _deal_with(coming: Arrival | Notice, scan: Scan, reader: RegionReader, log: 
     if isinstance(coming, Notice):
         _complain(coming.kind, coming.words, scan, log, view)
         return
-    first = not scan.numbers
+    first, told = not scan.numbers, len(scan.notes)
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         words = scan.learn(coming)
+    news = [*reader.notes, *scan.notes[told:]]
     for warning in warned:
         _complain("warning", f"volume {coming.number}: {warning.message}", scan, log, view, coming)
     if words:
@@ -218,7 +221,7 @@ def _deal_with(coming: Arrival | Notice, scan: Scan, reader: RegionReader, log: 
         return
     if first:
         scan.notes[:0] = reader.notes
-        for note in scan.notes:
+        for note in news:
             view.say(f"! {note}")
         log.begin(scan.regions)
     write_current(scan, coming)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from streamlasso.tuners import LARS, SGD, LogRMS, Mixture
 
 TUNERS = ("logrms", "lars", "sgd", "mixture")
 FAMILIES = ("gaussian", "binomial")
+#: Tuners whose step depends on the data, so that none is taken for granted; where to begin.
+USUAL_STEPS = {"lars": 0.025, "sgd": 0.01}
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Model:
                 raise ValueError(f"{option} {value}: one of {', '.join(known)}")
         if self.tuner == "mixture" and self.step_size is not None:
             raise ValueError("--step-size: a mixture has none; leave it out")
+        if self.tuner in USUAL_STEPS and self.step_size is None:
+            raise ValueError(f"--tuner {self.tuner}: it needs a --step-size, say {USUAL_STEPS[self.tuner]:g}")
         self.build()
 
     def build(self, n_jobs: int | None = None) -> StreamingNetwork:
@@ -51,7 +56,7 @@ class Model:
 
 def _memory(number: float) -> Forgetting | Window:
     """A factor up to 1, or a number of time points."""
-    if number > 1 and number == int(number):
+    if number > 1 and float(number).is_integer():
         return Window(int(number))
     try:
         return Forgetting(number)
@@ -80,6 +85,8 @@ class Design:
     def __post_init__(self) -> None:
         if self.tr is not None and not 0 < self.tr < 3600:
             raise ValueError(f"--tr {self.tr:g}: seconds from volume to volume, say 0.72")
+        if not math.isfinite(self.start):
+            raise ValueError(f"--start {self.start:g}: seconds from the clock of the events to the first time point")
         if not 0 <= self.delay < 60:
             raise ValueError(f"--delay {self.delay:g}: seconds, 0 or more; the blood answers after about 5")
 

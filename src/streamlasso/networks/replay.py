@@ -25,11 +25,13 @@ def replay(
 
     tr : seconds from volume to volume; None is what the image says
     """
+    if volumes is not None and volumes < 1:
+        raise ValueError(f"--volumes {volumes}: a number of volumes, 1 or more")
     with opened_run(run) as image:
         seconds = seconds_per_volume(run, image) if tr is None else tr
         if seconds is None:
             raise ValueError(f"{run}: it does not say how many seconds volumes are apart; give --tr")
-        if seconds <= 0:
+        if not 0 < seconds < 3600:
             raise ValueError(f"--tr {seconds:g}: seconds from volume to volume, say 0.72")
         folder.mkdir(parents=True, exist_ok=True)
         if any(is_volume(path) for path in folder.iterdir()):

@@ -16,13 +16,14 @@ from rich.progress import Progress
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from streamlasso import __version__
-from streamlasso.networks.files import write_settings, write_tables
+from streamlasso.networks.files import REPORT, write_settings, write_tables
 from streamlasso.networks.following import Followed, follow
 from streamlasso.networks.options import Design, Images, Model
 from streamlasso.networks.subjects import find_files, open_atlas, read_subject
 from streamlasso.networks.summary import Group, edge_table, lam_table
 from streamlasso.sources.atlas import Atlas
 from streamlasso.sources.bids import read_events
+from streamlasso.sources.series import subject_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class _Task:
     threads: int | None
 
     def run(self) -> Followed:
-        subject = read_subject(self.path, self.images, self.design, self.atlas)
+        continuous = self.model.family == "gaussian"
+        subject = read_subject(self.path, self.images, self.design, self.atlas, standardize=continuous)
         series = subject.series
         trace, edges = follow(self.model.build(self.threads), series.values)
         t = np.arange(len(series.values))
@@ -109,7 +111,7 @@ def write_group(out: Path, group: Group, settings: dict[str, Any]) -> None:
     settings = {**settings, "design": {**asdict(group.design), "events": str(group.design.events or "")}}
     write_tables(out, group, lam, edges)
     figures = write_figures(out, lam, edges, group)
-    write_page(out / "report.html", group, edges, figures, settings)
+    write_page(out / REPORT, group, edges, figures, settings)
     write_settings(out, group, settings)
 
 
@@ -160,4 +162,5 @@ def _words(path: Path, error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{os.fspath(error.filename or path)}: {error.strerror or error}"
     words = str(error)
-    return words if str(path) in words or path.name.split(".")[0] in words else f"{path}: {words}"
+    told = (f"{path}:", f"{subject_of(path)}:")
+    return words if words.startswith(told) else f"{path}: {words}"

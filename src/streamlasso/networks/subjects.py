@@ -87,15 +87,20 @@ def open_atlas(paths: Sequence[Path], images: Images) -> Atlas | None:
     return load_atlas(images.atlas, images.labels)
 
 
-def read_subject(path: Path, images: Images, design: Design, atlas: Atlas | None) -> Subject:
-    """One subject: its series without confounds, constant or missing regions, in units of its standard deviation."""
+def read_subject(
+    path: Path, images: Images, design: Design, atlas: Atlas | None, *, standardize: bool = True
+) -> Subject:
+    """One subject: its series without confounds, constant or missing regions, in units of its standard deviation.
+
+    standardize : False for series of 0 and 1, which have to stay what they are
+    """
     series = read_series(path) if atlas is None or not is_nifti(path) else read_run(path, atlas)
     series = _timed(series, design)
     series = _without_confounds(path, series.usable(), images).usable()
     if images.coords is not None:
         series = replace(series, coords=read_coords(images.coords, series.regions))
     events, series = _events(path, series, design)
-    return Subject(_standardised(series), tuple(events))
+    return Subject(_standardised(series) if standardize else series, tuple(events))
 
 
 def _timed(series: Series, design: Design) -> Series:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from rich.console import Console
 
 from streamlasso.digest import Digest
@@ -27,9 +29,11 @@ def run_and_report(options: Options, *, quiet: bool = False) -> int:
         ended = run.go()
         view.close()
         digest = finish(run)
-    except BaseException:
+    except BaseException as error:
         view.close()
         run.disown()
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
+            error.filename = options.out
         raise
     if not quiet:
         print_results(run, digest, ended, said)

@@ -15,6 +15,7 @@ from rich.table import Table
 from streamlasso.digest import Digest
 from streamlasso.plots import plot_trace
 from streamlasso.report import drawn, number, percent, write_report, write_whole
+from streamlasso.running.options import MODEL
 from streamlasso.running.run import Run
 
 #: Lines of the tables in the terminal.
@@ -46,8 +47,8 @@ def finish(
         title or f"{'Standard input' if run.options.data == '-' else Path(run.options.data).name}: {run.options.target}"
     )
     write_report(digest, out / "report.html", title, settings_of(run), comparisons, notes_of(run), drawings["svg"])
-    if path is None or path != out / "model.safetensors":
-        run.save(out / "model.safetensors", to_continue=False)
+    if not run.options.is_checkpoint(out / MODEL):
+        run.save(out / MODEL, to_continue=False)
     run.predictions.close()
     run.close_trace()
     return digest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,10 @@ from streamlasso.memories import Forgetting, Window
 from streamlasso.tuners import LogRMS, Mixture
 
 FAMILIES = ("auto", "gaussian", "binomial", "poisson", "gamma")
+#: What a run leaves when it has come to an end, beside its predictions; and the trace while it grows.
+MODEL = "model.safetensors"
+FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "report.html", MODEL)
+TRACE = ".trace.arrows"
 TUNERS = {"mixture": Mixture, "logrms": LogRMS}
 
 
@@ -47,6 +52,25 @@ class Options:
         if self.checkpoint is not None and self.to_standard_output:
             raise ValueError("--checkpoint needs --predictions in a file: what was printed cannot be taken back")
         self.settings()
+        self._refuse_collisions()
+        self._refuse_nowhere()
+
+    def _refuse_nowhere(self) -> None:
+        """A checkpoint that cannot be written should not be found out after hours."""
+        folder = None if self.checkpoint is None else self.checkpoint.resolve().parent
+        if folder is not None and not folder.is_dir() and folder != self.out.resolve():
+            raise ValueError(f"--checkpoint {self.checkpoint}: there is no such directory; make it, or name another")
+
+    def _refuse_collisions(self) -> None:
+        """No output may be written over the data, or over another output."""
+        named = [path for path in (self.predictions_path, self.checkpoint) if path is not None]
+        written = [*named, *(self.out / name for name in (*FINAL, TRACE))]
+        for path in written:
+            refuse_same_file("the data", self.data, path)
+        for one, other in combinations(written, 2):
+            # A checkpoint may be the model, which is saved last.
+            if same_file(one, other) and not (one == self.checkpoint and other.name == MODEL):
+                raise ValueError(f"{one}: the run writes two things there; name another file")
 
     @property
     def to_standard_output(self) -> bool:
@@ -57,6 +81,10 @@ class Options:
         if self.to_standard_output:
             return None
         return self.predictions or self.out / "predictions.csv"
+
+    def is_checkpoint(self, path: Path) -> bool:
+        """The checkpoint may also be the model in `out`, under whatever name."""
+        return self.checkpoint is not None and same_file(path, self.checkpoint)
 
     def settings(self) -> dict[str, Any]:
         """For the estimator."""
@@ -82,6 +110,17 @@ def _memory(written: str | None) -> Forgetting | Window | None:
         raise ValueError(
             f"--memory {written}: a forgetting factor in (0, 1], say 0.99, or a number of rows to remember, say 500"
         ) from error
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Also by another name; neither need be there."""
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
+
+
+def refuse_same_file(what: str, read: str, out: Path | None) -> None:
+    """What is read must not be written over."""
+    if read != "-" and out is not None and same_file(Path(read), out):
+        raise ValueError(f"{out}: it is {what}, and would be overwritten; name another place for what is written")
 
 
 def parse_lags(written: list[str]) -> dict[str, list[int]]:

@@ -15,6 +15,7 @@ from streamlasso.encoding.columns import Number
 from streamlasso.encoding.encoder import Encoded
 from streamlasso.progressive import losses_of
 from streamlasso.running.learning import Learning
+from streamlasso.running.options import refuse_same_file
 from streamlasso.running.outputs import open_predictions, or_null
 from streamlasso.running.run import CHUNK
 from streamlasso.sources import Complaints, open_source
@@ -47,12 +48,15 @@ class Saved:
 
     def learning(self, encoder: Encoder) -> Learning:
         learning = Learning(encoder.target, {}, encoder.features, self.estimator)
-        learning.n_classes = len(encoder.target.classes or [])
+        known = len(encoder.target.classes or [])
+        learning.n_classes = self.notes.get("learning", {}).get("n_classes", known)
         return learning
 
 
 def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop") -> dict[str, float]:
     """Write predictions of all rows of `data`; rows, and where the target is there, judged rows and their mean loss."""
+    refuse_same_file("the data", data, out)
+    refuse_same_file("the model", str(model), out)
     saved = Saved(model)
     complaints = Complaints(on_error)
     source = open_source(data, complaints)
@@ -83,19 +87,24 @@ def complainer(complaints: Complaints, data: str, block: Block, start: int) -> C
     return lambda i, words: complaints.about(f"{name}: {block.where(start + i)}", words)
 
 
+def _judgeable(learning: Learning, target: np.ndarray) -> np.ndarray:
+    """Rows with a target; not of a class that the model has never met, since nothing speaks for it."""
+    return (target >= 0) & (target < learning.n_classes) if learning.classes else ~np.isnan(target)
+
+
 def _answers(learning: Learning, rows: Encoded, first: int, counts: dict[str, float]) -> pyarrow.RecordBatch:
     eta = np.column_stack([learner.decision(rows.X) for learner in learning.learners])
     prediction, probability = learning.answers(eta)
     columns: dict[str, Any] = {"row": pyarrow.array(np.arange(first, first + len(eta)))}
     if rows.time is not None:
         columns["time"] = or_null(rows.time)
-    there = rows.target >= 0 if learning.classes else ~np.isnan(rows.target)
-    labels = np.array([*map(str, learning.labels), None], dtype=object)
+    labels = np.array([*map(str, learning.target.classes or []), None], dtype=object)
     y = pyarrow.array(labels[rows.target], pyarrow.string()) if learning.classes else or_null(rows.target)
     columns["y"] = y
     columns["prediction"] = pyarrow.array(list(map(str, prediction))) if learning.classes else or_null(prediction)
     if probability is not None:
         columns["probability"] = or_null(probability)
+    there = _judgeable(learning, rows.target)
     if there.any():
         targets = [target[there] for target in learning.targets(rows.target, there)]
         counts["loss"] += float(losses_of(learning.family, targets, eta[there]).sum())

@@ -25,7 +25,7 @@ from streamlasso.encoding.target import nearest
 from streamlasso.running.interruption import Interruption
 from streamlasso.running.learning import Learning, Taken
 from streamlasso.running.live import Silence, View
-from streamlasso.running.options import Options
+from streamlasso.running.options import FINAL, TRACE, Options
 from streamlasso.running.outputs import TraceFile, open_predictions, or_null
 from streamlasso.sources import Complaints, open_source
 from streamlasso.sources.base import Block, Source
@@ -108,14 +108,14 @@ class Run:
         out = self.options.out
         out.mkdir(parents=True, exist_ok=True)
         said, traced = (None, None) if outputs is None else (outputs["predictions"], outputs["trace"])
-        self.trace = TraceFile(out / ".trace.arrows", self._schema(), traced)
+        self.trace = TraceFile(out / TRACE, self._schema(), traced)
         try:
             self.predictions = open_predictions(self.options.predictions_path, said)
         except BaseException:
             self.close_trace()
             raise
         for name in FINAL:
-            if (out / name) != self.options.checkpoint:
+            if not self.options.is_checkpoint(out / name):
                 (out / name).unlink(missing_ok=True)
 
     def _schema(self) -> pyarrow.Schema:
@@ -343,10 +343,6 @@ class Run:
             self.trace.close()
         else:
             self.trace.disown()
-
-
-#: What a run leaves when it has come to an end, beside its predictions.
-FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "report.html", "model.safetensors")
 
 
 def _moment(time: np.ndarray | None, i: int) -> str:

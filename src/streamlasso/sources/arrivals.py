@@ -5,6 +5,7 @@ Time is an argument everywhere here, so that nothing has to be waited for to be 
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -25,6 +26,8 @@ SETTLED = 0.2
 INTERVAL = 0.1
 #: A number further ahead than this is a mistake, not a gap.
 MOST_MISSING = 1000
+# What watchdog says to its own log while it stops is of no use to whoever scans.
+logging.getLogger("watchdog").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Arrivals:
     expected: int | None = None
     series: str | None = None
     _pending: dict[Path, _Pending] = field(default_factory=dict)
-    _known: set[str] = field(default_factory=set)
+    _known: dict[str, tuple[int, int]] = field(default_factory=dict)
     _ready: dict[int, Arrival | None] = field(default_factory=dict)
     _others: set[str] = field(default_factory=set)
     _gap: float | None = None
@@ -93,8 +96,12 @@ class Arrivals:
             self._lost_folder = True
             return
         self._lost_folder = False
+        for path in sorted(closed):
+            yield from self._rewritten(path)
+        # The first volume fixes series and grid: a later one, closed just now, must not overtake those that lie there.
+        first = min(self._pending, key=_in_order, default=None)
         for path in sorted(self._pending, key=_in_order):
-            yield from self._try(path, now, path in closed)
+            yield from self._try(path, now, path in closed and (self.series is not None or path == first))
             yield from self._release(now)
         yield from self._release(now)
 
@@ -111,7 +118,7 @@ class Arrivals:
                         status = entry.stat()
                     except FileNotFoundError:
                         continue
-                    there[path] = (status.st_size, status.st_mtime_ns)
+                    there[path] = _look_of(status)
         for gone in self._pending.keys() - there.keys():
             del self._pending[gone]
         for path, look in there.items():
@@ -149,8 +156,20 @@ class Arrivals:
             )
 
     def _done(self, path: Path) -> None:
-        del self._pending[path]
-        self._known.add(path.name)
+        self._known[path.name] = self._pending.pop(path).look
+
+    def _rewritten(self, path: Path) -> Iterator[Notice]:
+        """A file that was dealt with, and is another now: the next scan, perhaps, under the same names."""
+        try:
+            look = _look_of(path.stat())
+        except OSError:
+            return
+        if self._known.get(path.name, look) != look:
+            self._known[path.name] = look
+            yield Notice(
+                "changed",
+                f"{path.name}: written anew after it was read; not read again. Give every scan its own folder",
+            )
 
     def _lose(self, series: str | None, number: int | None) -> None:
         """The volume of that number will not come; nobody has to wait for it."""
@@ -219,6 +238,10 @@ class Arrivals:
             return Notice("start", f"the first volume that came is number {first}; the scan starts there")
         lost = f"volume {self.expected}" if first == self.expected + 1 else f"volumes {self.expected} to {first - 1}"
         return Notice("missing", f"{lost} did not come within {self.patience:g} s; left out")
+
+
+def _look_of(status: os.stat_result) -> tuple[int, int]:
+    return status.st_size, status.st_mtime_ns
 
 
 def _in_order(path: Path) -> tuple[str, int]:

@@ -101,13 +101,15 @@ def conditions_of(seconds: np.ndarray, events: Sequence[Event], delay: float) ->
 def read_confounds(path: Path, columns: Sequence[str] = ()) -> tuple[np.ndarray, list[str]]:
     """Columns of a BIDS confounds file; a star stands for any end, and none named are the `USUAL` ones.
 
-    A value that is not there (the first of a derivative) is the mean of its column.
+    A value that is not there (the first of a derivative) is the mean of its column; a column without values is none.
     """
     table = read_tsv(path)
     chosen = _chosen(path, list(table), columns)
     values = np.array(
         [[np.nan if text in NOTHING else _finite(path, name, text) for text in table[name]] for name in chosen]
     )
+    there = ~np.isnan(values).all(axis=1)
+    values, chosen = values[there], [name for name, some in zip(chosen, there, strict=True) if some]
     means = np.nanmean(values, axis=1, keepdims=True)
     return np.where(np.isnan(values), means, values).T, chosen
 

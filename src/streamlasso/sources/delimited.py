@@ -34,9 +34,16 @@ class Delimited:
         head = _head(first)
         self.delimiter = max(DELIMITERS, key=lambda delimiter: head.count(delimiter.encode()))
         self.format = "tab-separated text" if self.delimiter == "\t" else "CSV"
-        names = next(csv.reader(io.StringIO(_text(line, head)), delimiter=self.delimiter))
-        self.columns = distinct([name.strip() for name in names])
+        self.columns = distinct([name.strip() for name in self._names(_text(line, head))])
         self._blocks = chain([(line + head.count(b"\n"), first[len(head) :])], blocks)
+
+    def _names(self, head: str) -> list[str]:
+        try:
+            return next(csv.reader(io.StringIO(head), delimiter=self.delimiter))
+        except csv.Error as error:
+            returns = "its lines end with a carriage return only; convert it, say with tr '\\r' '\\n'"
+            other = f"line 1: the names of the columns cannot be read ({error}). Mend it"
+            raise ValueError(returns if "\r" in head.rstrip() else other) from error
 
     def blocks(self) -> Iterator[Block]:
         for line, text in self._blocks:
@@ -60,10 +67,11 @@ class Delimited:
             _text(line, text)
             raise ValueError(f"from line {line:,} on: {str(error).splitlines()[0]}. Mend the file") from error
         if ragged:
-            for number, n_cells in zip(self._lines(line, text)[1], ragged, strict=False):
-                self.complaints.about(
-                    f"line {number:,}", f"it has {n_cells} fields, where the first line has {len(self.columns)}"
-                )
+            places = [f"line {number:,}" for number in self._lines(line, text)[1]]
+            # Should the two readers disagree about a line, it is still counted.
+            places += [f"after line {line:,}"] * (len(ragged) - len(places))
+            for place, n_cells in zip(places, ragged, strict=False):
+                self.complaints.about(place, f"it has {n_cells} fields, where the first line has {len(self.columns)}")
         batches = table.combine_chunks().to_batches()
         return batches[0] if batches else _no_rows(self.columns)
 

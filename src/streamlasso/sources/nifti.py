@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import shutil
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,6 +72,20 @@ def seconds_per_volume(path: Path, image: Any) -> float | None:
     return round(seconds, 6) if seconds > 0 else None
 
 
+def _means(masker: Any, atlas: Atlas, volumes: Any) -> np.ndarray:
+    """(time, region) by nilearn's masker; nan for regions without voxels, or with a voxel that is not a number."""
+    # Looked for first: nilearn puts zeros in their place, in the image itself, and a region would seem to fall to zero.
+    data = np.asanyarray(volumes.dataobj)
+    holes = {t: ~np.isfinite(atlas.means(data[..., t])) for t in np.flatnonzero(~np.isfinite(data).all(axis=(0, 1, 2)))}
+    means = np.full((volumes.shape[3], len(atlas.names)), np.nan)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Non-finite values")
+        means[:, atlas.sizes > 0] = masker.fit_transform(volumes)
+    for t, whose in holes.items():
+        means[t, whose] = np.nan
+    return means
+
+
 def read_run(path: Path, atlas: Atlas) -> Series:
     """The mean of each region in each volume; regions without a voxel are left out, by name."""
     needs_fmri("nilearn")
@@ -83,7 +98,7 @@ def read_run(path: Path, atlas: Atlas) -> Series:
         values = np.full((image.shape[3], len(atlas.names)), np.nan)
         size = max(1, BLOCK_BYTES // (8 * int(np.prod(image.shape[:3]))))
         for first in range(0, len(values), size):
-            values[first : first + size, there] = masker.fit_transform(image.slicer[..., first : first + size])
+            values[first : first + size] = _means(masker, fitted, image.slicer[..., first : first + size])
         tr = seconds_per_volume(path, image)
     series = Series(subject_of(path), values, atlas.names, tr, fitted.centres, tuple(notes))
     # Regions that were lost on the way to another grid are named already.

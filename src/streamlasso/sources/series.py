@@ -78,7 +78,8 @@ def subject_of(path: Path) -> str:
     """
     name = path.name
     for suffix in (".gz", *SERIES_SUFFIXES, ".nii"):
-        name = name.removesuffix(suffix)
+        if name.lower().endswith(suffix):
+            name = name[: -len(suffix)]
     return name
 
 
@@ -98,7 +99,7 @@ def read_series(path: Path) -> Series:
     >>> series.regions, series.values.tolist(), series.notes
     (('left', 'right'), [[1.0, 2.0], [3.0, nan]], ('day: no numbers; left out',))
     """
-    if path.suffix in (".npy", ".npz"):
+    if path.suffix.lower() in (".npy", ".npz"):
         return _read_numpy(path)
     return _read_table(path)
 

@@ -239,6 +239,7 @@ def test_what_is_refused_changes_nothing(X, words):
         ({"rule": "xor"}, "rule='xor'"),
         ({"memory": 1.5}, "forgetting factor"),
         ({"n_jobs": 0}, "n_jobs=0"),
+        ({"n_jobs": True}, "n_jobs=True"),
         ({"family": "binomial"}, "X: "),
         ({"tuner": "sgd"}, "tuner='sgd'"),
     ],
@@ -250,20 +251,35 @@ def test_what_is_wrong_is_named(setting, words):
     assert not hasattr(model, "n_features_in_")
 
 
+def test_a_rule_that_is_none_is_refused_later_too():
+    model = StreamingNetwork().fit(correlated(20, 3)).set_params(rule="xor")
+    with pytest.raises(ValueError, match="rule='xor'"):
+        model.adjacency_  # noqa: B018
+
+
+def test_a_time_point_may_be_a_list():
+    X = correlated(30, 3)
+    model = StreamingNetwork()
+    for x in X:
+        model.partial_fit(x.tolist())
+    assert same(model, StreamingNetwork().fit(X))
+
+
 def test_one_node_is_no_network():
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         StreamingNetwork().fit(np.ones((5, 1)))
 
 
-def test_a_constant_node_has_no_edges_and_is_named_once():
+@pytest.mark.parametrize("setting", [{}, {"tuner": Mixture(), "memory": 0.97}], ids=str)
+def test_a_constant_node_has_no_edges_and_is_named_once(setting):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(correlated(80, 4), columns=["V1", "M1", "dead", "S1"])
     X["dead"] = 7.0
     with pytest.warns(UserWarning, match="constant so far, and so without edges: dead"):
-        model = StreamingNetwork().fit(X[:40])
+        model = StreamingNetwork(**setting).fit(X[:40])
     model.partial_fit(X[40:])
     assert not model.adjacency_[2].any() and model.adjacency_.any() and model.constant_ == ["dead"]
-    others = StreamingNetwork().fit(X.drop(columns="dead"))
+    others = StreamingNetwork(**setting).fit(X.drop(columns="dead"))
     assert np.delete(np.delete(model.coef_, 2, 0), 2, 1) == pytest.approx(others.coef_, abs=1e-9)
 
 

@@ -176,7 +176,7 @@ class StreamingNetwork(BaseEstimator):
         return X, nodes
 
     def _fresh(self, p: int) -> Nodes:
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, int) or self.n_jobs < 1):
+        if self.n_jobs is not None and (type(self.n_jobs) is not int or self.n_jobs < 1):
             raise ValueError(f"n_jobs={self.n_jobs!r}: a number of threads, or None for one a core where it pays")
         settings = {**self.get_params(deep=False), "penalty_factor": None, "batch_size": 1}
         if self.tuner is None:
@@ -305,13 +305,15 @@ class StreamingNetwork(BaseEstimator):
 
 
 def _as_rows(X: Any) -> Any:
-    """A vector of numbers is one time point."""
-    return np.asarray(X)[None] if getattr(X, "ndim", None) == 1 and not hasattr(X, "index") else X
+    """A vector of numbers is one time point; a pandas Series is refused, for nobody knows what its index means."""
+    vector = getattr(X, "ndim", None) == 1 or (isinstance(X, list | tuple) and np.ndim(X) == 1)
+    return np.asarray(X)[None] if vector and not hasattr(X, "iloc") else X
 
 
 def _strengths(coef: np.ndarray, variance: np.ndarray, rule: str, most: float) -> np.ndarray:
     """(time, p, p) partial correlations from (time, node, p + 1) coefficients and residual variances; none is larger
     than `most`. Of families other than the Gaussian, whose variances are 1, the coefficients."""
+    one_of("rule", rule, RULES)
     spread = np.sqrt(variance)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = coef[:, :, 1:] * (spread[:, None, :] / spread[:, :, None])

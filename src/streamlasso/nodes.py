@@ -148,9 +148,10 @@ class Nodes:
         return np.concatenate([coef for coef, _ in found]), np.concatenate([variance for _, variance in found])
 
     def constant(self) -> np.ndarray:
+        """Nodes that have not moved: there is nothing to explain in them."""
         if self.shared:
             return self.groups[0].constant()
-        return np.zeros(self.n_features, dtype=bool)
+        return np.array([not learner.lam_max > 0.0 for learner in self.learners])
 
     def newly_constant(self) -> bool:
         """Has a node that moved, or was not there, stood still in all that is remembered? Not asked of one point."""

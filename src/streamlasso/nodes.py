@@ -20,8 +20,8 @@ from streamlasso.families import Gaussian
 from streamlasso.settings import has_mixture
 
 LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")
-#: Fewer nodes than this a thread cost more to hand over than they save.
-NODES_A_THREAD = 32
+#: Fewer nodes than this a thread, or fewer nodes times points in all, cost more to hand over than they save.
+NODES_A_THREAD, LEAST_WORK = 32, 300
 
 
 class _Separate:
@@ -129,7 +129,7 @@ class Nodes:
                 (group, X, record[nodes], coef[nodes] if traced else None, variance[nodes] if traced else None)
                 for group, nodes in self._places()
             ]
-            _together(tasks)
+            _together(tasks, threads=p * n >= LEAST_WORK)
         except BaseException:
             if before is not None:
                 self.restore(before)
@@ -185,11 +185,10 @@ def _revived(p: int, settings: dict[str, Any], n_groups: int, state: dict[str, n
     return nodes
 
 
-def _together(tasks: list[tuple[Any, ...]]) -> None:
-    """Each group learns in a thread of its own. An interrupt waits for all: none may be ahead of the others."""
-    if len(tasks) == 1:
-        group, *rest = tasks[0]
-        group.learn(*rest)
+def _together(tasks: list[tuple[Any, ...]], *, threads: bool) -> None:
+    """Each group learns, in a thread of its own. An interrupt waits for all: none may be ahead of the others."""
+    if len(tasks) == 1 or not threads:
+        _one_by_one(tasks)
         return
     futures = [_threads().submit(group.learn, *rest) for group, *rest in tasks]
     try:
@@ -199,6 +198,17 @@ def _together(tasks: list[tuple[Any, ...]]) -> None:
         raise
     for future in futures:
         future.result()
+
+
+def _one_by_one(tasks: list[tuple[Any, ...]]) -> None:
+    first: BaseException | None = None
+    for group, *rest in tasks:
+        try:
+            group.learn(*rest)
+        except BaseException as error:
+            first = first or error
+    if first is not None:
+        raise first
 
 
 @cache

@@ -6,14 +6,13 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 from streamlasso import __version__
-from streamlasso.networks.cli import fmri, network, replay
+from streamlasso.networks.cli import fmri, make_directory, network, replay
 
 app = App(
     name="streamlasso",
@@ -48,18 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("streamlasso: interrupted", file=sys.stderr)
         return 130
     return status if isinstance(status, int) else 0
-
-
-def _make_directory(out: Path) -> None:
-    """A directory that can be written to, or an error before any work is done."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise ValueError(
-            f"--out {out}: nothing can be written there ({error.strerror}); name another directory"
-        ) from error
 
 
 def _refuse(words: str) -> int:
@@ -156,7 +143,7 @@ def run(
         parse_lags(lags or []),
         on_error,
     )
-    _make_directory(out)
+    make_directory(out)
     return run_and_report(options, quiet=quiet)
 
 
@@ -254,7 +241,7 @@ def demo(*, out: Path = Path("demo")) -> None:
     """
     from streamlasso.running.demo import run_demo
 
-    _make_directory(out)
+    make_directory(out)
     run_demo(out)
 
 
@@ -306,7 +293,7 @@ def streams(
     """
     from streamlasso.experiments.leaderboard import run_leaderboard
 
-    _make_directory(out)
+    make_directory(out)
     run_leaderboard(
         data, out, tasks=tasks, methods=methods, rows=rows, lagged=lagged, jobs=jobs, redo=redo or (), progress=True
     )
@@ -420,7 +407,7 @@ def _reproduce(names: list[str], n: int, seed: int, jobs: int, out: Path) -> Non
     from streamlasso.experiments.reproduce import reproduce as run
 
     planned(names, n, seed, jobs)
-    _make_directory(out)
+    make_directory(out)
     try:
         summaries = run(names, n, seed, jobs, out, progress=True)
     except KeyboardInterrupt:

@@ -119,14 +119,7 @@ class _RAP(BaseEstimator):
         return np.column_stack([learner.decision(X) for learner in learners])
 
     def _features(self, X: Any, *, reset: bool = False) -> np.ndarray:
-        """X as the engine takes it. A plain array of the right shape goes straight through."""
-        if not is_plain(X, 2) or reset or X.shape != (X.shape[0] or None, self.n_features_in_) or self._named:
-            with _named_if_no_number("X"):
-                X = validate_data(self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False)
-        bad = first_unfit(X)
-        if bad >= 0:
-            refuse_value("X", X, *divmod(bad, X.shape[1]))
-        return X
+        return features_of(self, X, reset=reset)
 
     @property
     def _named(self) -> bool:
@@ -160,6 +153,26 @@ class _RAP(BaseEstimator):
             self.classes_ = rows.classes
         self.learners_ = rows.learners
         return self
+
+
+def features_of(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> np.ndarray:
+    """X as the engine takes it, `least` columns or more. A plain array of the right shape goes straight through."""
+    named = hasattr(estimator, "feature_names_in_")
+    if reset or named or not is_plain(X, 2) or X.shape != (X.shape[0] or None, estimator.n_features_in_):
+        with _named_if_no_number("X"):
+            X = validate_data(
+                estimator,
+                X,
+                reset=reset,
+                dtype=np.float64,
+                order="C",
+                ensure_all_finite=False,
+                ensure_min_features=least,
+            )
+    bad = first_unfit(X)
+    if bad >= 0:
+        refuse_value("X", X, *divmod(bad, X.shape[1]))
+    return X
 
 
 @contextmanager

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import validate_data
 
 from streamlasso import checkpoint
-from streamlasso.core.engine import RECORD, first_unfit
-from streamlasso.estimators import as_before_if_refused, is_plain, refuse_value
+from streamlasso.core.engine import RECORD
+from streamlasso.estimators import as_before_if_refused, features_of
 from streamlasso.nodes import Nodes
 from streamlasso.settings import checked, one_of
 from streamlasso.tuners import LogRMS
@@ -170,7 +169,7 @@ class StreamingNetwork(BaseEstimator):
         """The time points as the engine takes them, and the engine: a new one where all is forgotten."""
         one_of("rule", self.rule, RULES)
         with as_before_if_refused(self):
-            X = self._points(X, reset=reset)
+            X = features_of(self, X, reset=reset, least=2 if reset else 1)
             nodes = self._fresh(X.shape[1]) if reset else self.learners_[0]
             nodes.refuse_unfit(X)
         return X, nodes
@@ -182,25 +181,6 @@ class StreamingNetwork(BaseEstimator):
         if self.tuner is None:
             settings["tuner"] = LogRMS()
         return Nodes(p, checked(p, settings), self.n_jobs)
-
-    def _points(self, X: Any, *, reset: bool) -> np.ndarray:
-        if not reset and is_plain(X, 2) and X.shape == (len(X) or None, self.n_features_in_) and not self._named:
-            return self._finite(X)
-        least = 2 if reset else 1
-        X = validate_data(
-            self, X, reset=reset, dtype=np.float64, order="C", ensure_all_finite=False, ensure_min_features=least
-        )
-        return self._finite(X)
-
-    def _finite(self, X: np.ndarray) -> np.ndarray:
-        bad = first_unfit(X)
-        if bad >= 0:
-            refuse_value("X", X, *divmod(bad, X.shape[1]))
-        return X
-
-    @property
-    def _named(self) -> bool:
-        return hasattr(self, "feature_names_in_")
 
     def _settle(self, nodes: Nodes) -> Self:
         self.learners_ = [nodes]

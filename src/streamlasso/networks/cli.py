@@ -104,7 +104,7 @@ def network(
     design = Design(events, tr, start, delay, _moments(_listed(at)))
     model = Model(memory, tuner, step_size, rule, family)
     watching = Watching(volumes, idle, patience, pattern)
-    _refuse_unwritable(out)
+    make_directory(out)
     if watch is None:
         follow_and_report(data, out, images, design, model, jobs)
     else:
@@ -171,7 +171,7 @@ def fmri(
     """
     from streamlasso.experiments.fmri import Task, run_fmri
 
-    _refuse_unwritable(out)
+    make_directory(out)
     print(run_fmri(data, out, tr, start, Task(emotion, neutral, delay)))
     print(f"Open {out / 'index.html'} in a browser; tables and figures are in {out / 'fmri'}.")
 
@@ -188,8 +188,8 @@ def _moments(written: tuple[str, ...]) -> tuple[float, ...]:
         raise ValueError(f"--at {','.join(written)}: numbers with commas between them, say 30,60,90") from error
 
 
-def _refuse_unwritable(out: Path) -> None:
-    """Before any work is done."""
+def make_directory(out: Path) -> None:
+    """A directory that can be written to, or an error before any work is done."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=out):

@@ -25,7 +25,7 @@ from safetensors.numpy import save as bytes_of
 
 from streamlasso import families, memories, penalties, tuners
 from streamlasso.core.columns import Columns
-from streamlasso.core.engine import Engine
+from streamlasso.core.engine import Engine, under
 from streamlasso.core.learner import whole_rows
 from streamlasso.core.mixture import MixtureLearner, competing
 from streamlasso.settings import build_learner
@@ -341,8 +341,7 @@ def _models(learner: Engine, state: dict[str, np.ndarray]) -> Iterator[tuple[dic
         yield state, learner.settings["memory"]
         return
     for m, bank in enumerate(learner.banks):
-        prefix = f"bank{m}/"
-        yield {n.removeprefix(prefix): array for n, array in state.items() if n.startswith(prefix)}, bank.memory
+        yield under(f"bank{m}/", state), bank.memory
 
 
 def _check_shapes(state: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> None:

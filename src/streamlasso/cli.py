@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -313,99 +314,79 @@ app.command(reproduce)
 reproduce.command(fmri)
 
 
-@reproduce.command
-def stationary(*, n: int = 20, seed: int = 1, jobs: int = 1, out: Path = Path("reproduce")) -> None:
-    """Does lam, moved row by row, end where cross-validation puts it? The paper's violins.
-
-    Example: streamlasso reproduce stationary --n 20 --out reproduce
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Draws:
+    """What all studies are told.
 
     Parameters
     ----------
     n
-        Draws of each kind.
+        Draws of each kind; 20 of all studies take some two minutes on two cores, the paper's 500 three quarters of an
+        hour.
     seed
         Of the draws; one directory holds one seed.
     jobs
         Processes at a time; the numbers do not depend on it.
     out
-        The directory for the study's folder and for index.html; made if it is not there.
+        The directory for the folder of each study and for index.html; made if it is not there.
     """
-    _reproduce(["stationary"], n, seed, jobs, out)
+
+    n: int = 20
+    seed: int = 1
+    jobs: int = 1
+    out: Path = Path("reproduce")
+
+
+TWENTY = Draws()
 
 
 @reproduce.command
-def nonstationary(
-    *,
-    n: int = 20,
-    seed: int = 1,
-    jobs: int = 1,
-    out: Path = Path("reproduce"),
-    lengths: Literal["fixed", "random"] = "fixed",
-) -> None:
+def stationary(*, draws: Draws = TWENTY) -> None:
+    """Does lam, moved row by row, end where cross-validation puts it? The paper's violins.
+
+    Example: streamlasso reproduce stationary --n 20 --out reproduce
+    """
+    _reproduce(["stationary"], draws)
+
+
+@reproduce.command
+def nonstationary(*, draws: Draws = TWENTY, lengths: Literal["fixed", "random"] = "fixed") -> None:
     """Regimes that alternate: RAP and ours against cross-validation and Bayesian optimisation. The paper's table.
 
     Example: streamlasso reproduce nonstationary --n 20 --out reproduce
 
     Parameters
     ----------
-    n
-        Draws of each kind.
-    seed
-        Of the draws; one directory holds one seed.
-    jobs
-        Processes at a time; the numbers do not depend on it.
-    out
-        The directory for the study's folder and for index.html; made if it is not there.
     lengths
         Regimes of 100 rows, as in the paper, or of 60 to 150 at random, so that no schedule is lucky.
     """
-    _reproduce(["nonstationary" if lengths == "fixed" else "nonstationary-random"], n, seed, jobs, out)
+    _reproduce(["nonstationary" if lengths == "fixed" else "nonstationary-random"], draws)
 
 
 @reproduce.command
-def theory(*, n: int = 20, seed: int = 1, jobs: int = 1, out: Path = Path("reproduce")) -> None:
+def theory(*, draws: Draws = TWENTY) -> None:
     """The lemmas on real lasso paths: where the update contracts, where it cycles, which steps break it.
 
     Example: streamlasso reproduce theory --n 20 --out reproduce
-
-    Parameters
-    ----------
-    n
-        Draws of each kind.
-    seed
-        Of the draws; one directory holds one seed.
-    jobs
-        Processes at a time; the numbers do not depend on it.
-    out
-        The directory for the study's folder and for index.html; made if it is not there.
     """
-    _reproduce(["theory"], n, seed, jobs, out)
+    _reproduce(["theory"], draws)
 
 
 @reproduce.command(name="all")
-def all_studies(*, n: int = 20, seed: int = 1, jobs: int = 1, out: Path = Path("reproduce")) -> None:
+def all_studies(*, draws: Draws = TWENTY) -> None:
     """All three studies of the paper.
 
     Example: streamlasso reproduce all --n 500 --seed 1 --jobs 2 --out reproduce
-
-    Parameters
-    ----------
-    n
-        Draws of each kind; 20 take some two minutes on two cores, the paper's 500 three quarters of an hour.
-    seed
-        Of the draws; one directory holds one seed.
-    jobs
-        Processes at a time; the numbers do not depend on it.
-    out
-        The directory for the studies' folders and for index.html; made if it is not there.
     """
-    _reproduce(["stationary", "nonstationary", "theory"], n, seed, jobs, out)
+    _reproduce(["stationary", "nonstationary", "theory"], draws)
 
 
-def _reproduce(names: list[str], n: int, seed: int, jobs: int, out: Path) -> None:
+def _reproduce(names: list[str], draws: Draws) -> None:
     from streamlasso.experiments.reproduce import planned
     from streamlasso.experiments.reproduce import reproduce as run
 
+    n, seed, jobs, out = draws.n, draws.seed, draws.jobs, draws.out
     planned(names, n, seed, jobs)
     make_directory(out)
     try:

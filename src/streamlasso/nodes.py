@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.engine import RECORD
+from streamlasso.core.engine import RECORD, under
 from streamlasso.core.learner import Learner
 from streamlasso.core.mixture import MixtureLearner
 from streamlasso.core.neighbourhoods import Neighbourhoods
@@ -65,7 +65,7 @@ class _Separate:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         for i, learner in enumerate(self.learners):
-            node = _under(f"node{self.first + i}/", state)
+            node = under(f"node{self.first + i}/", state)
             self.variance[i] = node.pop("variance")[0]
             learner.restore(node)
 
@@ -75,10 +75,6 @@ def _barred(p: int, i: int) -> np.ndarray:
     factor = np.ones(p)
     factor[i] = np.inf
     return factor
-
-
-def _under(prefix: str, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
 
 class Nodes:
@@ -169,11 +165,11 @@ class Nodes:
 
     def engines(self, state: dict[str, np.ndarray]) -> Iterator[tuple[Any, dict[str, np.ndarray]]]:
         """Each node's engine with the state that it would have on its own, for a checkpoint to look at."""
-        commons = _under("commons/", state)
+        commons = under("commons/", state)
         for i, learner in enumerate(self.learners):
-            yield learner, {**commons, **_under(f"node{i}/", state)}
+            yield learner, {**commons, **under(f"node{i}/", state)}
         if self.shared:
-            yield self.learners[0], {**_under("node0/", state), **commons}
+            yield self.learners[0], {**under("node0/", state), **commons}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _revived, (self.n_features, self.settings, len(self.groups), self.state())

@@ -7,15 +7,15 @@ import io
 import os
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from html import escape
+from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
-import scipy
-import sklearn
 from matplotlib.figure import Figure
 
 from streamlasso import __version__
@@ -118,14 +118,25 @@ def write_report(
         _settings(digest, settings or {}),
         _reading(),
     ]
+    return write_page(path, title, parts)
+
+
+def write_page(path: str | os.PathLike[str], title: str, parts: Iterable[str], more_style: str = "") -> Path:
+    """An HTML page of these parts, whole or not at all."""
     page = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{more_style}</style>\n</head>\n<body>\n"
         + "\n".join(parts)
         + "\n</body>\n</html>\n"
     )
     return write_whole(path, page.encode("utf-8", "replace"))
+
+
+def write_figure(path: Path, figure: Figure) -> None:
+    """As `path`.png and `path`.svg."""
+    for form in ("png", "svg"):
+        write_whole(path.with_name(f"{path.name}.{form}"), drawn(figure, form))
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> Path:
@@ -253,7 +264,7 @@ def _over_time(drawing: bytes) -> str:
         "Over the rows: the penalty lam and the value lam_max that would empty the model; the loss of the model and "
         "of its rivals; how many rows the memory holds; which features were active"
     )
-    return _section("What happened when?", _image(drawing, said))
+    return _section("What happened when?", image(drawing, said))
 
 
 def _parts_of_the_stream(digest: Digest) -> str:
@@ -305,7 +316,7 @@ def _coefficients(digest: Digest) -> str:
     if digest.coef is None or digest.coef.ndim != 2 or not np.any(digest.coef):
         return ""
     said = "The effects of the largest coefficients over the rows"
-    return _section("The largest coefficients over time", _image(drawn(plot_coefficients(digest), "svg"), said))
+    return _section("The largest coefficients over time", image(drawn(plot_coefficients(digest), "svg"), said))
 
 
 def _changes(digest: Digest) -> str:
@@ -343,15 +354,8 @@ def _notes(notes: Sequence[str]) -> str:
 
 
 def _settings(digest: Digest, settings: Mapping[str, Any]) -> str:
-    versions = {
-        "streamlasso": __version__,
-        "Python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }
     lines = [[name, _short(value)] for name, value in {"loss": digest.loss_name, **settings}.items()]
-    used = ", ".join(f"{name} {version}" for name, version in versions.items())
+    used = as_words(versions("numpy", "scipy", "scikit-learn"))
     return _section("Settings and versions", _table(["setting", "value"], lines, text=1), _paragraph(used, "note"))
 
 
@@ -405,10 +409,33 @@ def drawn(figure: Figure, form: str) -> bytes:
     return drawing.getvalue()
 
 
-def _image(drawing: bytes, said: str) -> str:
-    """An SVG as an image within the page, with words for who cannot see it."""
-    data = base64.b64encode(drawing).decode()
-    return f'<img alt="{escape(said)}" src="data:image/svg+xml;base64,{data}">'
+def image(drawing: bytes, said: str, form: str = "svg") -> str:
+    """A drawing within the page, with words for who cannot see it."""
+    return f'<img alt="{escape(said)}" src="{data_url(drawing, form)}">'
+
+
+def data_url(drawing: bytes, form: str) -> str:
+    kind = {"svg": "svg+xml", "png": "png"}[form]
+    return f"data:image/{kind};base64,{base64.b64encode(drawing).decode()}"
+
+
+def titled(picture: str, said: str) -> str:
+    """An image with its words below it."""
+    return f"<figure>{picture}<figcaption>{escape(said)}.</figcaption></figure>"
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Of streamlasso, Python, and those of the packages that are installed."""
+    found = {"streamlasso": __version__, "Python": platform.python_version()}
+    for package in packages:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def as_words(numbers: Mapping[str, str]) -> str:
+    """Names and versions, in a line."""
+    return ", ".join(f"{name} {number}" for name, number in numbers.items())
 
 
 def number(value: float) -> str:

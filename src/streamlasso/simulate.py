@@ -79,3 +79,15 @@ def _coefficients(rng: np.random.Generator, n_features: int, density: float) -> 
     chosen = rng.choice(n_features, size=round(density * n_features), replace=False)
     beta[chosen] = rng.normal(size=len(chosen))
     return beta
+
+
+def f_score(coef: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    """F of the support after each row against that of the coefficients the row was drawn with; 0 for an empty model.
+
+    >>> import numpy as np
+    >>> from streamlasso.simulate import f_score
+    >>> f_score(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]), np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]))
+    array([0.66666667, 0.        ])
+    """
+    found, true = coef != 0, beta != 0
+    return 2 * (found & true).sum(axis=1) / (found.sum(axis=1) + true.sum(axis=1))

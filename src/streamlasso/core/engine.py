@@ -46,6 +46,11 @@ def revive(cls, n_features, settings, state):
     return engine
 
 
+def under(prefix, state):
+    """The arrays of a part, by the names that it has for them."""
+    return {name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)}
+
+
 #: By the last part of an array's name: what a new feature, 0 until now, adds to it, and what changes its sign when the
 #: two classes are exchanged.
 _PER_FEATURE = (

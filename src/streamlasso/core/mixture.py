@@ -37,7 +37,7 @@ from cython.cimports.streamlasso.core.learner import FIRST_ROWS, Learner
 from cython.cimports.streamlasso.core.path import Path
 from cython.cimports.streamlasso.core.shares import Shares
 
-from streamlasso.core.engine import STATUS
+from streamlasso.core.engine import STATUS, under
 from streamlasso.memories import Forgetting
 from streamlasso.tuners import Mixture
 
@@ -408,7 +408,7 @@ class MixtureLearner(Engine):
         self.lam = state["lam"][0]
         self.n_seen, self.code = state["seen"]
         for name, part in self._parts().items():
-            part.restore({key[len(name) + 1 :]: value for key, value in state.items() if key.startswith(name + "/")})
+            part.restore(under(name + "/", state))
 
     def _parts(self):
         banks = {f"bank{m}": bank for m, bank in enumerate(self.banks)}

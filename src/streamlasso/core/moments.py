@@ -134,7 +134,9 @@ class Moments:
         self.signed = np.zeros((PENDING, p))
         self.c = np.zeros(p)
         self.mean = np.zeros(p)
-        self.clear()
+        # Not `clear`: writing p x p zeros over zeros takes memory that may never be used.
+        self.weight = self.target_mean = self.target_scatter = 0.0
+        self.n_pending = 0
 
     def clear(self):
         i: cython.Py_ssize_t

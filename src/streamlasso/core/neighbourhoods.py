@@ -18,6 +18,8 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.learner import Learner
 from cython.cimports.streamlasso.core.objective import LeastSquares
 
+from streamlasso.core.engine import under
+
 
 @cython.cclass
 class Commons(LeastSquares):
@@ -217,14 +219,10 @@ class Neighbourhoods:
 
     def restore(self, state):
         """Of the state of a whole network what belongs here."""
-        self.commons.restore(_under("commons/", state))
+        self.commons.restore(under("commons/", state))
         for i, learner in enumerate(self.learners):
-            learner.restore(_under(f"node{self.first + i}/", state))
+            learner.restore(under(f"node{self.first + i}/", state))
         self.commons.share()
-
-
-def _under(prefix, state):
-    return {key[len(prefix) :]: value for key, value in state.items() if key.startswith(prefix)}
 
 
 _NO_COEF = np.zeros((1, 1, 1))

@@ -28,6 +28,8 @@ from cython.cimports.streamlasso.core.active_set import ActiveSet
 from cython.cimports.streamlasso.core.moments import Moments, Ring, Scaler
 from cython.cimports.streamlasso.families.base import Family
 
+from streamlasso.core.engine import under
+
 #: A condition of the Gaussian problem holds if it holds to this share of sd(x_j) sd(y).
 TOLERANCE = cython.declare(cython.double, 1e-12)
 #: A row that weighs less than this after one step weighs nothing in doubles.
@@ -334,7 +336,7 @@ class Objective:
         self.unit = state["unit"][0]
         self.n_seen, self.n_whole, self.n_removed = state["counts"]
         for name, part in self.parts().items():
-            part.restore({key[len(name) + 1 :]: value for key, value in state.items() if key.startswith(name + ".")})
+            part.restore(under(name + ".", state))
         if not 0 <= self.n_whole <= self.ring.count:
             raise ValueError("fewer rows are kept than are said to be whole")
 

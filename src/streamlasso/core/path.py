@@ -61,7 +61,8 @@ class Path(LeastSquares):
         for k in range(self.n):
             self.each[k] = cython.cast(cython.p_void, self.actives[k])
             cython.cast(ActiveSet, self.each[k]).has_ridge = self.l1_ratio < 1.0
-        self.forget()
+        self.guess = 0.0
+        self.leader = 0
         return self
 
     def predict_all(self, x, eta):

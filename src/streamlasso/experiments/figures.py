@@ -53,7 +53,8 @@ SMOOTHED, NOT_DRAWN = 5, 10
 WHISKER = 3.0
 
 
-def _frame(axes: Axes) -> None:
+def frame(axes: Axes) -> None:
+    """Two spines, and faint lines to read heights by."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -109,7 +110,7 @@ def _draw_violins(axes: Axes, chosen: dict[tuple[str, int], np.ndarray]) -> None
     axes.set_xticks(range(len(dimensions)), [str(p) for p in dimensions])
     axes.set_xlabel("number of features p" + (f"; {outside} of {total:,} beyond the edge" if outside else ""))
     axes.set_ylabel(r"difference in $\ell_1$ norm, CV $-$ rule")
-    _frame(axes)
+    frame(axes)
 
 
 def _drawn_range(groups: Sequence[np.ndarray]) -> tuple[float, float]:
@@ -186,7 +187,7 @@ def _draw_curves(
     ticks = range(0, N_REGIMES * length + 1, length // 2)
     of = length if lengths == "random" else N_REGIMES * length + 1
     axes.set_xticks(ticks, [str(tick % of) for tick in ticks])
-    _frame(axes)
+    frame(axes)
 
 
 def _smoothed(values: np.ndarray) -> np.ndarray:

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from streamlasso.experiments.page import versions, write_page
+from streamlasso.experiments.page import PACKAGES, write_index
 from streamlasso.experiments.parts import as_csv, write_table
 from streamlasso.network import StreamingNetwork
 from streamlasso.networks.following import follow, mean_over_nodes
 from streamlasso.networks.options import Design, Images
 from streamlasso.networks.subjects import Subject, find_files, read_subject
-from streamlasso.report import write_whole
+from streamlasso.report import versions, write_figure, write_whole
 from streamlasso.sources.bids import conditions_of
 from streamlasso.sources.nifti import is_nifti
 from streamlasso.sources.series import named
@@ -264,14 +264,12 @@ def _summary(lines: Sequence[Line], subjects: Sequence[Subject], task: Task, des
 
 def _draw(folder: Path, subjects: Sequence[Subject], task: Task) -> None:
     from streamlasso.experiments.fmri_figures import draw_delays, draw_lams
-    from streamlasso.networks.drawing import drawn
 
     for name, figure in (
         ("fmri-lam", draw_lams(folder, list(subjects[0].events), len(subjects))),
         ("fmri-delays", draw_delays(folder, task.delay)),
     ):
-        for extension in ("png", "svg"):
-            write_whole(folder / f"{name}.{extension}", drawn(figure, extension))
+        write_figure(folder / name, figure)
 
 
 def _register(out: Path, folder: Path, design: Design, task: Task) -> None:
@@ -282,6 +280,6 @@ def _register(out: Path, folder: Path, design: Design, task: Task) -> None:
         "fmri-lam": "Mean lam of all subjects over time, on the blocks as they were shown",
         "fmri-delays": "The difference between blocks, by the delay assumed; grey: 90 % of all shifts of the design",
     }
-    run = dict(**asdict(task), tr=design.tr, start=design.start, r=R, figures=said, versions=versions())
+    run = dict(**asdict(task), tr=design.tr, start=design.start, r=R, figures=said, versions=versions(*PACKAGES))
     write_whole(folder / "run.json", (json.dumps(run, indent=1) + "\n").encode())
-    write_page(out, [*STUDIES, "fmri"])
+    write_index(out, [*STUDIES, "fmri"])

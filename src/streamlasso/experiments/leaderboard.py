@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from streamlasso.experiments.entries import METHODS, Entry, entries
 from streamlasso.experiments.peers import RunningMean, TooSlow, predict_then_learn
 from streamlasso.experiments.streams import ROWS, TASKS, Task, load_task
-from streamlasso.report import write_whole
+from streamlasso.report import write_figure, write_whole
 
 #: Rows that are learnt but not judged.
 BURN_IN = 50
@@ -154,11 +154,7 @@ def _write_standings(table: pyarrow.Table, out: Path) -> None:
     if not table.num_rows:
         return
     write_whole(out / "summary.md", summary(table).encode())
-    figure = draw_leaderboard(table)
-    for extension in ("png", "svg"):
-        drawing = io.BytesIO()
-        figure.savefig(drawing, format=extension, dpi=150)
-        write_whole(out / f"leaderboard.{extension}", drawing.getvalue())
+    write_figure(out / "leaderboard", draw_leaderboard(table))
 
 
 # --- one entry on one task --------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from streamlasso.experiments.parts import (
 from streamlasso.experiments.smbo import refuse_without_package
 from streamlasso.report import write_whole
 from streamlasso.settings import as_family
-from streamlasso.simulate import DENSE, SPARSE, Stream, simulate
+from streamlasso.simulate import DENSE, SPARSE, Stream, f_score, simulate
 
 ORDERS = {"dense-sparse-dense": (DENSE, SPARSE, DENSE), "sparse-dense-sparse": (SPARSE, DENSE, SPARSE)}
 FAMILIES = ("gaussian", "binomial")
@@ -177,18 +177,6 @@ def summarise(out: Path, planned: Sequence[Job], n: int, seed: int, lengths: str
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------
-
-
-def f_score(coef: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """F of the support after each row against that of the coefficients the row was drawn with; 0 for an empty model.
-
-    >>> import numpy as np
-    >>> from streamlasso.experiments.nonstationary import f_score
-    >>> f_score(np.array([[1.0, 2.0, 0.0], [0.0, 0.0, 0.0]]), np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]))
-    array([0.66666667, 0.        ])
-    """
-    found, true = coef != 0, beta != 0
-    return 2 * (found & true).sum(axis=1) / (found.sum(axis=1) + true.sum(axis=1))
 
 
 class Curve:

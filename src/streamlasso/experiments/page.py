@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import platform
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
 
-from streamlasso import __version__
-from streamlasso.report import CITATION, STYLE, write_whole
+from streamlasso.report import CITATION, as_words, image, titled, write_page
 
+#: What the numbers depend on.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "bayesian-optimization", "pyarrow", "matplotlib")
 TITLE = "The paper, reproduced"
 #: Tables of the page are wide, and their first columns hold words.
@@ -29,18 +26,7 @@ h3 { margin: 1.6rem 0 .3rem; font-size: 1rem; }
 """
 
 
-def versions() -> dict[str, str]:
-    """Of Python and of what the numbers depend on."""
-    found = {"streamlasso": __version__, "Python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def write_page(out: Path, names: Sequence[str]) -> Path:
+def write_index(out: Path, names: Sequence[str]) -> Path:
     """`out`/index.html, of those of the studies that are there."""
     runs = {
         name: json.loads((out / name / "run.json").read_text()) for name in names if (out / name / "run.json").exists()
@@ -56,14 +42,7 @@ def write_page(out: Path, names: Sequence[str]) -> Path:
         '<h2 id="settings">Settings and versions</h2>',
         _settings(runs),
     ]
-    page = (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{TITLE}</title>\n<style>{STYLE}{MORE_STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(parts)
-        + "\n</body>\n</html>\n"
-    )
-    return write_whole(out / "index.html", page.encode())
+    return write_page(out / "index.html", TITLE, parts, MORE_STYLE)
 
 
 def _study(folder: Path, run: Mapping[str, Any]) -> str:
@@ -71,25 +50,19 @@ def _study(folder: Path, run: Mapping[str, Any]) -> str:
     text = re.sub("^#", "##", (folder / "summary.md").read_text(), flags=re.MULTILINE)
     first, separator, rest = text.partition("\n### ")
     render = MarkdownIt("commonmark").enable("table").render
-    figures = "\n".join(_figure(folder / f"{name}.svg", said) for name, said in run["figures"].items())
+    drawings = {said: (folder / f"{name}.svg").read_bytes() for name, said in run["figures"].items()}
+    figures = "\n".join(titled(image(drawing, said), said) for said, drawing in drawings.items())
     heading = render(first).replace("<h2>", f'<h2 id="{folder.name}">', 1)
     tables = render("### " + rest) if separator else ""
     tables = tables.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
     return "\n".join([heading, figures, tables])
 
 
-def _figure(path: Path, said: str) -> str:
-    data = base64.b64encode(path.read_bytes()).decode()
-    image = f'<img alt="{escape(said)}" src="data:image/svg+xml;base64,{data}">'
-    return f"<figure>{image}<figcaption>{escape(said)}.</figcaption></figure>"
-
-
 def _settings(runs: Mapping[str, Mapping[str, Any]]) -> str:
     rows = ""
     for name, run in runs.items():
         settings = ", ".join(f"{key} = {value}" for key, value in run.items() if key not in ("figures", "versions"))
-        used = ", ".join(f"{package} {number}" for package, number in run["versions"].items())
         rows += f'<tr><td>{escape(name)}</td><td class="text">{escape(settings)}</td>'
-        rows += f'<td class="text">{escape(used)}</td></tr>\n'
+        rows += f'<td class="text">{escape(as_words(run["versions"]))}</td></tr>\n'
     head = '<tr><th>study</th><th class="text">settings</th><th class="text">versions</th></tr>'
     return f'<div class="scroll"><table><thead>{head}</thead><tbody>\n{rows}</tbody></table></div>'

@@ -8,7 +8,6 @@ out/index.html
 
 from __future__ import annotations
 
-import io
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -16,16 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 from matplotlib.figure import Figure
 from pyarrow import parquet
 
 from streamlasso.experiments import nonstationary, stationary, theory
 from streamlasso.experiments.figures import draw_nonstationary, draw_stationary
-from streamlasso.experiments.page import versions, write_page
+from streamlasso.experiments.page import PACKAGES, write_index
 from streamlasso.experiments.parts import Job, claim, refuse_numbers, run_jobs
 from streamlasso.experiments.theory_figures import draw_examples, draw_steps
-from streamlasso.report import write_whole
+from streamlasso.report import versions, write_figure, write_whole
 
 #: Name of a file -> figure, and in words for who cannot see it.
 Figures = dict[str, tuple[Figure, str]]
@@ -112,7 +110,7 @@ def reproduce(
         figures = STUDIES[name].finish(out / name, plan, n, seed)
         _save(out / name, figures, dict(n=n, seed=seed, **STUDIES[name].settings))
     # The study of fMRI has a command of its own, for it needs data; its page is this one.
-    write_page(out, [*STUDIES, "fmri"])
+    write_index(out, [*STUDIES, "fmri"])
     return {name: (out / name / "summary.md").read_text() for name in names}
 
 
@@ -141,16 +139,7 @@ def _say_if_fewer(folder: Path, n: int) -> None:
 def _save(folder: Path, figures: Figures, settings: dict[str, Any]) -> None:
     """The figures, and what the page needs to know; that last, so that a run with run.json is whole."""
     for name, (figure, _) in figures.items():
-        for extension in ("png", "svg"):
-            write_whole(folder / f"{name}.{extension}", _drawn(figure, extension))
+        write_figure(folder / name, figure)
     said = {name: words for name, (_, words) in figures.items()}
-    run = dict(**settings, figures=said, versions=versions())
+    run = dict(**settings, figures=said, versions=versions(*PACKAGES))
     write_whole(folder / "run.json", (json.dumps(run, indent=1) + "\n").encode())
-
-
-def _drawn(figure: Figure, extension: str) -> bytes:
-    drawing = io.BytesIO()
-    # Without these two an SVG is another file each time.
-    with matplotlib.rc_context({"svg.hashsalt": "streamlasso"}):
-        figure.savefig(drawing, format=extension, dpi=150, metadata={"Date": None} if extension == "svg" else None)
-    return drawing.getvalue()

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
+from streamlasso.experiments.figures import frame
 from streamlasso.experiments.theory import DIAGONAL, EXACT, GRADIENTS, OUTCOMES, UPDATED, Line
 from streamlasso.plots import DARK, GREY, LIGHT
 
@@ -35,12 +36,6 @@ OUTCOME_WORDS = {
 SHADES = ("#0b3c6f", "#7fa8d1", "#f7dca3", "#e69f00", "#3c3c3c")
 MOST_TICKS = 6
 BESIDE: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=8)
-
-
-def _frame(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
-    axes.set_axisbelow(True)
 
 
 def draw_examples(coefficients: pyarrow.Table, pieces: pyarrow.Table, lams: pyarrow.Table) -> Figure:
@@ -119,7 +114,7 @@ def _lam_axes(column: Sequence[Axes], pieces: Sequence[dict[str, Any]]) -> None:
         axes.set_xlim(0, lam_max)
         ticks = lam_max * np.linspace(0, 1, MOST_TICKS) ** 2
         axes.set_xticks(ticks, [f"{tick:.2g}" for tick in ticks])
-        _frame(axes)
+        frame(axes)
         for piece in pieces[1:]:
             axes.axvline(piece["low"], color="#e9e9e9", linewidth=0.5, zorder=0)
     column[-1].set_xlabel(r"$\lambda$ (root scale); grey lines: the knots of the path")
@@ -150,7 +145,7 @@ def draw_steps(lines: Sequence[Line]) -> Figure:
         axes.set_ylim(0, 1.005)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.set_xlabel(r"step size (units of $\lambda^2$ / loss)")
-        _frame(axes)
+        frame(axes)
     return figure
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pyarrow
 from matplotlib.axes import Axes
@@ -17,7 +15,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Curve
 
 from streamlasso.networks.summary import Group, matrix_of, pictures
-from streamlasso.report import write_whole
+from streamlasso.report import write_figure
 from streamlasso.sources.bids import Event
 from streamlasso.sources.extras import needs_fmri
 
@@ -52,17 +50,8 @@ def write_figures(out: Path, lam: pyarrow.Table, edges: pyarrow.Table, group: Gr
         "networks": (draw_networks(matrices, group.regions, coords), f"Networks on {where}"),
     }
     for name, (figure, _) in figures.items():
-        for extension in ("png", "svg"):
-            write_whole(out / f"{name}.{extension}", drawn(figure, extension))
+        write_figure(out / name, figure)
     return figures
-
-
-def drawn(figure: Figure, extension: str) -> bytes:
-    """The file of a figure; an SVG of the same figure is the same file."""
-    written = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "streamlasso"}):
-        figure.savefig(written, format=extension, dpi=150, metadata={"Date": None} if extension == "svg" else None)
-    return written.getvalue()
 
 
 # --- lam --------------------------------------------------------------------------------------------------------------
@@ -155,16 +144,14 @@ def draw_networks(matrices: dict[str, np.ndarray], regions: Sequence[str], coord
         axes.set_title(title, fontsize="medium", y=0.95, parse_math=False)
     for axes in panels[len(matrices) :]:
         axes.set_axis_off()
-    figure.legend(
-        handles=_legend(),
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
-        fontsize="small",
-        title=_shown(matrices),
-        title_fontsize="small",
-    )
+    _explain(figure, matrices, "outside lower center")
     return figure
+
+
+def _explain(figure: Figure, matrices: dict[str, np.ndarray], loc: Any) -> None:
+    """The legend, with how much of the networks is drawn."""
+    small: dict[str, Any] = dict(fontsize="small", title_fontsize="small", frameon=False)
+    figure.legend(handles=_legend(), loc=loc, ncols=2, title=_shown(matrices), **small)
 
 
 def _largest(matrices: dict[str, np.ndarray]) -> float:
@@ -262,15 +249,7 @@ def _on_brains(matrices: dict[str, np.ndarray], coords: np.ndarray) -> Figure:
         bottom = 1 - (row + 1) * inches / total
         _draw_brain(figure, (0.0, bottom, 1.0, 0.92 * inches / total), coords, matrix, _largest(matrices))
         figure.text(0.01, bottom + 0.97 * inches / total, title, fontsize="medium", va="top", parse_math=False)
-    figure.legend(
-        handles=_legend(),
-        loc="lower center",
-        ncols=2,
-        frameon=False,
-        fontsize="small",
-        title=_shown(matrices),
-        title_fontsize="small",
-    )
+    _explain(figure, matrices, "lower center")
     pyplot.close(figure)
     return figure
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
-import platform
 from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -18,11 +16,10 @@ import pyarrow
 from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
-from streamlasso import __version__
-from streamlasso.networks.drawing import FILLS, SEEN_FROM, drawn
+from streamlasso.networks.drawing import FILLS, SEEN_FROM
 from streamlasso.networks.frames import frames
 from streamlasso.networks.summary import Group
-from streamlasso.report import CITATION, STYLE, write_whole
+from streamlasso.report import CITATION, as_words, data_url, drawn, image, titled, versions, write_page
 from streamlasso.sources.extras import needs_fmri
 
 #: Edges of each picture that are listed.
@@ -76,7 +73,7 @@ the moment shown. Click to go to a moment. {thinned}</p>
 """
 
 
-def write_page(
+def write_network_page(
     path: Path,
     group: Group,
     edges: pyarrow.Table,
@@ -98,14 +95,7 @@ def write_page(
         f'<p class="note">The method: {escape(CITATION)}</p>',
         _script(group, told),
     ]
-    page = (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{title}</title>\n<style>{STYLE}{MORE_STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(parts)
-        + "\n</body>\n</html>\n"
-    )
-    return write_whole(path, page.encode("utf-8", "replace"))
+    return write_page(path, title, parts, MORE_STYLE)
 
 
 # --- the slider -------------------------------------------------------------------------------------------------------
@@ -146,8 +136,7 @@ def _brain(coords: np.ndarray) -> dict[str, Any]:
     drawing = io.BytesIO()
     figure.savefig(drawing, format="png", dpi=BRAIN_DPI)
     pyplot.close(figure)
-    image = f"data:image/png;base64,{base64.b64encode(drawing.getvalue()).decode()}"
-    return {"image": image, "width": width, "height": height, "places": places}
+    return {"image": data_url(drawing.getvalue(), "png"), "width": width, "height": height, "places": places}
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -192,8 +181,8 @@ def _settings(settings: Mapping[str, Any]) -> str:
         for key, inner in value.items() if isinstance(value, Mapping) else [("", value)]:
             if name not in ("failures", "data"):
                 lines.append([f"{name} {key}".strip(), str(inner)])
-    versions = f"streamlasso {__version__}, Python {platform.python_version()}, numpy {np.__version__}"
-    return "\n".join(["## Settings and versions", "", *_table(["setting", "value"], lines), "", versions])
+    table = _table(["setting", "value"], lines)
+    return "\n".join(["## Settings and versions", "", *table, "", as_words(versions("numpy"))])
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
@@ -214,7 +203,4 @@ def _rendered(markdown: str) -> str:
 def _figure(figure: Figure, said: str) -> str:
     # Outlines of glass brains are thousands of points: as pixels they are smaller.
     kind = "png" if "brain" in said else "svg"
-    mime = "image/png" if kind == "png" else "image/svg+xml"
-    data = base64.b64encode(drawn(figure, kind)).decode()
-    image = f'<img alt="{escape(said)}" src="data:{mime};base64,{data}">'
-    return f"<figure>{image}<figcaption>{escape(said)}.</figcaption></figure>"
+    return titled(image(drawn(figure, kind), said, kind), said)

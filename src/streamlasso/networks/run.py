@@ -104,14 +104,14 @@ def described(model: Model) -> dict[str, Any]:
 def write_group(out: Path, group: Group, settings: dict[str, Any]) -> None:
     """Tables, figures drawn from them, and the report."""
     from streamlasso.networks.drawing import write_figures
-    from streamlasso.networks.page import write_page
+    from streamlasso.networks.page import write_network_page
 
     lam, edges = lam_table(group), edge_table(group)
     out.mkdir(parents=True, exist_ok=True)
     settings = {**settings, "design": {**asdict(group.design), "events": str(group.design.events or "")}}
     write_tables(out, group, lam, edges)
     figures = write_figures(out, lam, edges, group)
-    write_page(out / REPORT, group, edges, figures, settings)
+    write_network_page(out / REPORT, group, edges, figures, settings)
     write_settings(out, group, settings)
 
 

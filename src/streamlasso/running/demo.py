@@ -17,7 +17,7 @@ from streamlasso.running.finish import finish
 from streamlasso.running.live import Terminal
 from streamlasso.running.options import Options
 from streamlasso.running.run import Run
-from streamlasso.simulate import Stream, simulate
+from streamlasso.simulate import Stream, f_score, simulate
 from streamlasso.tuners import Fixed, LogRMS
 
 #: The stream, the forgetting factor of the rivals, and the fixed penalties among them.
@@ -89,6 +89,7 @@ def loss_table(digest: Digest, rivals: dict[str, np.ndarray]) -> Table:
 
 def regime_table(stream: Stream, digest: Digest) -> Table:
     """What the model had settled on in the second half of each regime, against the truth."""
+    assert digest.coef is not None
     table = Table("rows", title="Second half of each regime", title_justify="left")
     for name in ("lam", "active", "truly active", "F score"):
         table.add_column(name, justify="right")
@@ -100,14 +101,6 @@ def regime_table(stream: Stream, digest: Digest) -> Table:
             f"{np.median(digest.lam[settled]):.2f}",
             f"{digest.n_active[settled].mean():.1f}",
             f"{np.count_nonzero(stream.beta[settled[0]])}",
-            f"{_f_score(digest, stream, settled):.2f}",
+            f"{f_score(digest.coef[settled], stream.beta[settled]).mean():.2f}",
         )
     return table
-
-
-def _f_score(digest: Digest, stream: Stream, rows: np.ndarray) -> float:
-    """The harmonic mean of precision and recall of the active features, averaged over rows."""
-    assert digest.coef is not None
-    active, truth = digest.coef[rows] != 0, stream.beta[rows] != 0
-    both = np.sum(active & truth, axis=1)
-    return float(np.mean(2 * both / (active.sum(axis=1) + truth.sum(axis=1))))

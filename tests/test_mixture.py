@@ -9,8 +9,9 @@ import pytest
 from sklearn.base import clone
 
 from oracles.mixtures import COMPETITIONS
+from oracles.plain import PlainGaussian
 from streamlasso import RAPClassifier, RAPRegressor, families, progressive, river
-from streamlasso.families import Binomial, Family, Gaussian, Poisson
+from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import ElasticNet, Ridge
 from streamlasso.simulate import simulate
@@ -304,20 +305,6 @@ def test_river_is_the_same_to_the_bit(family):
     assert list(one.coef_.values()) == list(many.coef_.values()) == other.coef_.tolist()
     assert one.effective_size_ == other.effective_size_
     assert bits(one) == bits(many)
-
-
-class PlainGaussian(Family):
-    def loss(self, y, eta):
-        return (y - eta) ** 2 / 2
-
-    def slope(self, y, eta):
-        return eta - y
-
-    def curvature(self, y, eta):
-        return 1.0
-
-    def mean(self, eta):
-        return eta
 
 
 class Tenth(Tuner):

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss, mean_gamma_deviance, mean_poisson_deviance
 
+from oracles.plain import PlainGaussian
 from streamlasso import RAPClassifier, RAPRegressor, progressive
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting, Window
@@ -477,17 +478,8 @@ def test_progress_waits_on_a_terminal(capsys, monkeypatch, patience, shown):
     assert ("60/60" in capsys.readouterr().err) is shown
 
 
-class Refuses(Family):
+class Refuses(PlainGaussian):
     """A family that learns, but cannot say what it predicts."""
-
-    def loss(self, y, eta):
-        return (y - eta) ** 2 / 2
-
-    def slope(self, y, eta):
-        return eta - y
-
-    def curvature(self, y, eta):
-        return 1.0
 
     def mean(self, eta):
         raise ZeroDivisionError

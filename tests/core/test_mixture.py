@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles.mixtures import COMPETITIONS, Row, experts, mixture
+from oracles.plain import PlainPoisson, PlainSGD
 from oracles.replay import Stream, learner, run, same_bits
 from oracles.streams import made, streams
 from streamlasso import families
-from streamlasso.families import Binomial, Family, Gaussian, Poisson
+from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet, Ridge
-from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Mixture, Tuner
+from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Mixture
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)
@@ -275,28 +276,8 @@ def test_more_features_than_rows(family):
 # --- parts written in Python ------------------------------------------------------------------------------------------
 
 
-class PlainPoisson(Family):
-    def loss(self, y, eta):
-        return math.exp(eta) - y * eta
-
-    def slope(self, y, eta):
-        return math.exp(eta) - y
-
-    def curvature(self, y, eta):
-        return math.exp(eta)
-
-    def mean(self, eta):
-        return math.exp(eta)
-
-
-class PlainSGD(Tuner):
+class Namesake(PlainSGD):
     powers = fractions = (1.0, 0.5)  # a name that Mixture has too means nothing here
-
-    def __init__(self, step_size):
-        self.step_size = step_size
-
-    def update(self, lam, slope, norm, lam_max, state):
-        return lam - self.step_size * slope
 
 
 @every_competition
@@ -314,6 +295,6 @@ def test_a_plain_tuner_competes_over_memories():
     stream = calm(Gaussian())
     ours, theirs = (
         run(mixture(stream, family=Gaussian(), memory=AdaptiveForgetting((0.9, 1.0)), tuner=tuner), stream)
-        for tuner in (PlainSGD(0.01), SGD(0.01))
+        for tuner in (Namesake(0.01), SGD(0.01))
     )
     assert ours.eta == pytest.approx(theirs.eta, rel=1e-9)

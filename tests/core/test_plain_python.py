@@ -1,10 +1,9 @@
 """A family and a tuner written in plain Python do what the built-in ones do, and may raise."""
 
-import math
-
 import numpy as np
 import pytest
 
+from oracles.plain import PlainBinomial, PlainGamma, PlainGaussian, PlainLARS, PlainLogRMS, PlainPoisson, PlainSGD
 from oracles.replay import Stream, judged, learner, run, same_bits
 from streamlasso import RAPRegressor
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
@@ -14,90 +13,6 @@ from streamlasso.settings import build_learner
 from streamlasso.tuners import LARS, SGD, LogRMS, Tuner
 
 BASE = dict(memory=Forgetting(0.97), penalty=L1())
-
-
-class PlainGaussian(Family):
-    def loss(self, y, eta):
-        return (y - eta) ** 2 / 2
-
-    def slope(self, y, eta):
-        return eta - y
-
-    def curvature(self, y, eta):
-        return 1.0
-
-    def mean(self, eta):
-        return eta
-
-
-class PlainBinomial(Family):
-    def loss(self, y, eta):
-        return math.log1p(math.exp(-abs(eta))) + max(eta, 0.0) - y * eta
-
-    def slope(self, y, eta):
-        return self.mean(eta) - y
-
-    def curvature(self, y, eta):
-        return self.mean(eta) * self.mean(-eta)
-
-    def mean(self, eta):
-        return 1 / (1 + math.exp(-eta)) if eta > -700 else 0.0
-
-
-class PlainPoisson(Family):
-    def loss(self, y, eta):
-        return math.exp(eta) - y * eta
-
-    def slope(self, y, eta):
-        return math.exp(eta) - y
-
-    def curvature(self, y, eta):
-        return math.exp(eta)
-
-    def mean(self, eta):
-        return math.exp(eta)
-
-
-class PlainGamma(Family):
-    def loss(self, y, eta):
-        return y * math.exp(-eta) + eta
-
-    def slope(self, y, eta):
-        return 1 - y * math.exp(-eta)
-
-    def curvature(self, y, eta):
-        return y * math.exp(-eta)
-
-    def mean(self, eta):
-        return math.exp(eta)
-
-
-class PlainSGD(Tuner):
-    def __init__(self, step_size):
-        self.step_size = step_size
-
-    def update(self, lam, slope, norm, lam_max, state):
-        return lam - self.step_size * slope
-
-
-class PlainLARS(Tuner):
-    def __init__(self, step_size):
-        self.step_size = step_size
-
-    def update(self, lam, slope, norm, lam_max, state):
-        return lam - self.step_size * slope / norm if norm > 0 else lam
-
-
-class PlainLogRMS(Tuner):
-    n_state = 2
-
-    def update(self, lam, slope, norm, lam_max, state):
-        d = lam * slope
-        state[0] = 0.99 * state[0] + 0.01 * d * d
-        state[1] = 0.99 * state[1] + 0.01
-        if state[0] > 0:
-            lam *= math.exp(-0.05 * d / math.sqrt(state[0] / state[1]))
-        return max(lam, 1e-4 * lam_max)
 
 
 @pytest.mark.parametrize("memory", [Forgetting(0.97), Window(20)], ids=str)

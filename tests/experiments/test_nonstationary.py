@@ -23,8 +23,9 @@ from streamlasso.experiments.learners import (
     STEPWISE,
     WARM_UP,
 )
-from streamlasso.experiments.nonstationary import ORDERS, draw, f_score, run_nonstationary
+from streamlasso.experiments.nonstationary import ORDERS, draw, run_nonstationary
 from streamlasso.experiments.offline import Run, fixed
+from streamlasso.simulate import f_score
 from streamlasso.tuners import SGD, LogRMS
 
 

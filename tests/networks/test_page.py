@@ -113,7 +113,7 @@ def test_nasty_names_are_words_not_markup(page):
     assert data["regions"][0] == NASTY
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
+@pytest.mark.skipif(CHROMIUM is None, reason="no browser: install chromium (apt-get install chromium)")
 def test_in_a_browser_the_slider_moves_the_network(page):
     path, group = page
     views = 3 if group.coords is not None else 1

@@ -12,7 +12,7 @@ import pyarrow
 import pytest
 
 from streamlasso.cli import main
-from streamlasso.experiments import parts, reproduce
+from streamlasso.experiments import parts
 from streamlasso.experiments.parts import blocks, claim, gathered, run_jobs
 
 
@@ -105,8 +105,7 @@ def bits(folder):
     return {name: (folder / "theory" / name).read_bytes() for name in names}
 
 
-def test_interrupted_from_the_keyboard_and_continued_is_the_same_to_the_bit(tmp_path, monkeypatch):
-    monkeypatch.setattr(reproduce, "_drawn", lambda *_: b"")
+def test_interrupted_from_the_keyboard_and_continued_is_the_same_to_the_bit(tmp_path):
     arguments = ["reproduce", "theory", "--n", "12", "--seed", "3", "--out"]
     program = "import sys; from streamlasso.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", program, *arguments, str(tmp_path / "two"), "--jobs", "2"]

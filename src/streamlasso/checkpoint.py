@@ -327,21 +327,22 @@ def _learner(
     engines = learner.engines(state) if hasattr(learner, "engines") else [(learner, state)]
     for inner, inner_state in engines:
         _check_numbers(inner_state)
-        for model, memory in _models(inner, inner_state):
+        for model, memory, folded in _models(inner, inner_state):
             _check_model(model)
-            _check_counts(model, {**inner.settings, "memory": memory})
+            _check_counts(model, {**inner.settings, "memory": memory}, folded)
     with np.errstate(divide="ignore", over="ignore"):
         learner.restore(state)
     return learner
 
 
-def _models(learner: Engine, state: dict[str, np.ndarray]) -> Iterator[tuple[dict[str, np.ndarray], Any]]:
-    """The state of each model, with its memory: a mixture has several."""
+def _models(learner: Engine, state: dict[str, np.ndarray]) -> Iterator[tuple[dict[str, np.ndarray], Any, bool]]:
+    """The state of each model, its memory, and whether it keeps no row whole: a mixture has several."""
+    gaussian = type(learner.settings["family"]) is families.Gaussian
     if not isinstance(learner, MixtureLearner):
-        yield state, learner.settings["memory"]
+        yield state, learner.settings["memory"], gaussian
         return
     for m, bank in enumerate(learner.banks):
-        yield under(f"bank{m}/", state), bank.memory
+        yield under(f"bank{m}/", state), bank.memory, gaussian or not bank.alike
 
 
 def _check_shapes(state: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> None:
@@ -384,11 +385,10 @@ def _check_model(state: dict[str, np.ndarray]) -> None:
         raise ValueError("a weight is negative")
 
 
-def _check_counts(state: dict[str, np.ndarray], settings: dict[str, Any]) -> None:
+def _check_counts(state: dict[str, np.ndarray], settings: dict[str, Any], folded: bool) -> None:
     """The rows that are kept are those that the memory and the family would have kept."""
     window = settings["memory"].length
     history = whole_rows(settings["history"], settings["batch_size"], window)
-    folded = type(settings["family"]) is families.Gaussian or isinstance(settings["tuner"], tuners.Mixture)
     n_rows, (n_seen, n_whole, n_removed) = len(state["ring.x"]), state["counts"]
     expected = min(n_seen, window or (0 if folded else history))
     most_whole = 0 if folded else min(history, n_rows)

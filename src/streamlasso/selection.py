@@ -39,7 +39,7 @@ def selected(learner: Engine) -> Selected:
         raise AttributeError(
             "selected_: there is one model only; tuner=Mixture() or memory=AdaptiveForgetting() select"
         )
-    m, k = learner.selected()
+    m, k, weight = learner.selected()
     memory, since = learner.memories[m]
     lam, lam_max, model = learner.expert(m, k)
-    return Selected(memory, since, lam, lam_max, float(learner.weights[m, k]), float(model[0]), model[1:])
+    return Selected(memory, since, lam, lam_max, weight, float(model[0]), model[1:])

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracles.mixtures import COMPETITIONS, Row, experts, mixture
+from oracles.mixtures import ALPHA, COMPETITIONS, Row, experts, mixture, single_weights
 from oracles.plain import PlainPoisson, PlainSGD
+from oracles.problem import Problem
 from oracles.replay import Stream, learner, run, same_bits
 from oracles.streams import made, streams
 from streamlasso import families
@@ -174,7 +175,8 @@ def test_a_row_never_costs_more_than_its_worst_expert(family, memory, tuner):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("family", [Gaussian(), Binomial(), Poisson()], ids=str)
 def test_regret_against_the_best_of_fixed_memories(family, seed):
-    """No worse than the best of its factors by more than 2 % of its loss, and the logarithm of their number."""
+    """No worse than the best of its factors by more than 2 % of its loss, and the logarithms of how many factors and
+    how many shares compete."""
     factors, n = (0.9, 0.97, 1.0), 400
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(n, 4))
@@ -183,7 +185,7 @@ def test_regret_against_the_best_of_fixed_memories(family, seed):
     setting = dict(family=family, penalty=L1(), tuner=LogRMS())
     alone = [run(learner(stream, memory=Forgetting(r), **setting), stream).loss[10:].sum() for r in factors]
     together = run(mixture(stream, family=family, memory=AdaptiveForgetting(factors), tuner=LogRMS()), stream)
-    assert together.loss[10:].sum() <= 1.02 * min(alone) + math.log(len(factors)) + 1
+    assert together.loss[10:].sum() <= 1.02 * min(alone) + math.log(len(factors)) + math.log(len(ALPHA))
     assert together.loss[10:].sum() <= max(alone)
 
 
@@ -222,7 +224,7 @@ def test_one_power_and_one_memory_is_that_expert(family, memory):
     run(model, stream)
     assert model.weights == pytest.approx(np.ones((1, 1)), rel=1e-14)
     assert np.append(model.intercept, model.coef) == pytest.approx(experts(model)[0, 0], rel=1e-14)
-    assert model.selected() == (0, 0)
+    assert model.selected() == (0, 0, pytest.approx(1.0))
     lam, lam_max, coef = model.expert(0, 0)
     assert (lam, lam_max) == pytest.approx((model.lam, model.lam_max), rel=1e-14)
     assert coef == pytest.approx(np.append(model.intercept, model.coef), rel=1e-14)
@@ -234,14 +236,59 @@ def test_the_selected_expert_is_the_sparsest_believed_half_as_much_as_the_first(
     stream = make_stream(family, n=70, seed=6)
     model = mixture(stream, family=family, memory=memory, tuner=tuner)
     run(model, stream)
-    m, k = model.selected()
-    assert model.weights[m].max() == model.weights.max()
-    assert model.weights[m, k] >= 0.5 * model.weights.max()
-    assert (model.weights[m, :k] < 0.5 * model.weights.max()).all()
+    m, k, weight = model.selected()
+    single = single_weights(model)
+    assert single[m].max() == pytest.approx(single.max(), rel=1e-12)
+    assert weight == pytest.approx(single[m, k], rel=1e-12)
+    assert weight >= 0.5 * single.max()
+    assert (model.weights[m, :k] < 0.5 * model.weights[m].max()).all()
     lam, lam_max, coef = model.expert(m, k)
     assert coef == pytest.approx(experts(model)[m, k], rel=1e-15)
     assert 0 <= lam <= lam_max
     assert model.memories[m] is not None
+
+
+# --- exact models beside the quadratics -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", [None, Forgetting(0.9), AdaptiveForgetting((0.9, 0.95, 1.0))], ids=str)
+@pytest.mark.parametrize("family", [Binomial(), Poisson()], ids=str)
+def test_an_exact_model_solves_its_problem_while_it_is_believed(family, memory):
+    """And every 32 rows in any case; here none of its rows has become a quadratic yet."""
+    stream = calm(family, n=64, seed=2)
+    stream.y[:] = np.clip(stream.y, *np.quantile(stream.y, [0.1, 0.9]))
+    stream.y[0], stream.y[1] = stream.y.min(), stream.y.max()
+    model = mixture(stream, family=family, memory=memory, tuner=Mixture(factors=(0.95,), starts=2))
+    exact = [m for m, bank in enumerate(model.banks) if bank.alike]
+    assert [model.banks[m].memory for m in exact] == {
+        type(None): [Forgetting(0.95), Forgetting(1.0)],
+        Forgetting: [Forgetting(0.9)],
+        AdaptiveForgetting: [Forgetting(0.95), Forgetting(1.0)],
+    }[type(memory)]
+    looked = 0
+    for t in range(64):
+        run(model, stream.part(t, t + 1))
+        for m in exact:
+            if t < 12 or (model.weights[m].sum() < 0.05 and (t + 1) % 32 > 0):
+                continue
+            w = model.banks[m].memory.decay ** np.arange(t, -1.0, -1.0)
+            lam, lam_max, path = model.expert(m, 0)
+            problem = Problem(stream.X[: t + 1], stream.y[: t + 1], w, family)
+            assert problem.violation(path[0], path[1:], lam) <= 1e-6 * lam_max
+            looked += 1
+    assert looked > 20
+
+
+@pytest.mark.parametrize("memory", [None, Forgetting(0.99)], ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_without_noise_are_learnt_as_by_the_likelihood_itself(seed, memory):
+    """Quadratics alone, fitted when little was known, would cost ten times what one exact model does."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, size=(1000, 3)).astype(float)
+    stream = Stream(X, ((X[:, 0] == 0) & (X[:, 2] == 0)).astype(float))
+    alone = run(learner(stream, family=Binomial(), memory=Forgetting(0.99), penalty=L1(), tuner=LogRMS()), stream)
+    together = run(mixture(stream, family=Binomial(), memory=memory), stream)
+    assert together.loss[100:].sum() <= alone.loss[100:].sum() + math.log(len(COMPETITIONS)) + 2
 
 
 # --- any stream -------------------------------------------------------------------------------------------------------

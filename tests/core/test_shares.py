@@ -100,7 +100,7 @@ def test_without_starts_nobody_comes_or_goes(make_stream):
 
 
 def forged(model, intercepts, w, pi, alive):
-    """The state of a model whose experts are these intercepts, with these weights."""
+    """The state of a model whose experts, but for the exact ones, are these intercepts, with these weights."""
     state = model.state()
     n_memories, n_penalties = alive.shape[0], intercepts.shape[1]
     state["shares/w"] = w.reshape(len(ALPHA), -1)
@@ -108,6 +108,8 @@ def forged(model, intercepts, w, pi, alive):
     state["shares/alive"] = alive.astype(np.int64)
     state["born"] = np.where(alive, np.maximum(state["born"], 1), 0)
     for m in range(n_memories):
+        if model.banks[m].alike:
+            continue
         state[f"bank{m}/solutions"][:, 1] = intercepts[m]
         for k in range(n_penalties):
             active = f"bank{m}/active{k or ''}"
@@ -134,7 +136,8 @@ def test_weights_stay_weights_whatever_experts_say(data):
     stream.y = family.sample(rng, np.zeros(21))
     model = mixture(stream, family=family, tuner=Mixture(powers=powers, factors=(), starts=starts))
     run(model, stream.part(0, 20))
-    alive = np.array([True, *data.draw(st.lists(st.booleans(), min_size=starts, max_size=starts), "alive")])
+    stay = [True] * (len(model.banks) - starts)
+    alive = np.array([*stay, *data.draw(st.lists(st.booleans(), min_size=starts, max_size=starts), "alive")])
     shape = (len(alive), len(powers))
     n_experts = len(alive) * len(powers)
     intercepts = np.reshape(data.draw(st.lists(SAID, min_size=n_experts, max_size=n_experts), "intercepts"), shape)
@@ -165,10 +168,10 @@ def test_the_oracle_by_hand():
     """Two memories, two penalties; only the first expert is right, by a factor of e^2 against all."""
     w = np.full((len(ALPHA), 2, 2), 0.25)
     loss = np.array([[0.0, 2.0], [2.0, 2.0]])
-    pi, new = judged_shares(np.full(7, 1 / 7), w, np.ones(2), loss)
+    pi, new = judged_shares(np.full(7, 1 / 7), w, np.ones(2), loss, np.log([1, 2, 2, 2, 2, 2, 2]))
     u = 1 / (1 + 3 * np.exp(-2))
     v = np.exp(-2) * u
-    assert pi == pytest.approx(1 / 7)
+    assert pi == pytest.approx([1 / 4] + [1 / 8] * 6)
     assert new[0] == pytest.approx(
         np.array(
             [
@@ -180,15 +183,19 @@ def test_the_oracle_by_hand():
     assert new.sum(axis=(1, 2)) == pytest.approx(1.0)
 
 
-def test_a_share_that_predicts_better_gains(make_stream):
-    """Where one expert stays right small shares win, where it changes every few rows large ones do."""
+def test_a_share_that_predicts_better_gains():
+    """Where one expert stays right small shares win, where it changes every few rows large ones do: one says 0 and one
+    says 1, and what a share says is the weight of the latter."""
+
+    def judged(pi, w, y):
+        return judged_shares(pi, w, np.ones(2), 2.0 * np.array([[y], [1.0 - y]]), 2.0 * (y - w[:, 1, 0]) ** 2)
+
     pi = np.full(7, 1 / 7)
     w = np.full((7, 2, 1), 0.5)
     settled, restless = (pi, w), (pi, w)
     for t in range(400):
-        settled = judged_shares(*settled, np.ones(2), np.array([[0.0], [1.0]]))
-        right = t // 5 % 2
-        restless = judged_shares(*restless, np.ones(2), np.array([[2.0 * right], [2.0 * (1 - right)]]))
+        settled = judged(*settled, 0.0)
+        restless = judged(*restless, float(t // 5 % 2))
     assert settled[0].argmax() == 6
     assert restless[0].argmax() == 0
 

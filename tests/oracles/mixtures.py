@@ -55,13 +55,19 @@ def experts(model, state=None):
     n_memories, n_penalties = model.weights.shape
     found = np.full((n_memories, n_penalties, model.n_features + 1), np.nan)
     for m in np.flatnonzero(state["born"] > 0):
+        one_lam = f"bank{m}/solutions" not in state
         for k in range(n_penalties):
-            active = f"bank{m}/active{k or ''}"
-            one_lam = f"bank{m}/solutions" not in state
+            active = f"bank{m}/active{'' if one_lam else k or ''}"
             found[m, k] = 0.0
             found[m, k, 0] = state[f"bank{m}/point"][0] if one_lam else state[f"bank{m}/solutions"][k, 1]
             found[m, k, 1 + state[f"{active}.members"]] = state[f"{active}.solution"][:, 0]
     return found
+
+
+def single_weights(model):
+    """(memory, penalty): the weight of each expert by itself; one model in all places has what all of them have."""
+    alike = np.array([bank.alike for bank in model.banks])[:, None]
+    return np.where(alike, model.weights.sum(axis=1, keepdims=True), model.weights)
 
 
 # --- shares ---------------------------------------------------------------------------------------------------------
@@ -71,8 +77,8 @@ def levelled(alive, n_penalties):
     return np.repeat(alive / alive.sum(), n_penalties).reshape(len(alive), n_penalties) / n_penalties
 
 
-def judged_shares(pi, w, alive, loss):
-    """pi (share), w (share, memory, penalty) after a row with these losses (memory, penalty)."""
+def judged_shares(pi, w, alive, loss, share_loss):
+    """pi (share), w (share, memory, penalty) after a row with these losses (memory, penalty) and (share)."""
     n_penalties = w.shape[2]
     believed = w * np.exp(-loss) * alive[:, None]
     kept = believed.sum(axis=(1, 2))
@@ -83,9 +89,8 @@ def judged_shares(pi, w, alive, loss):
         right = np.column_stack([u[:, 1:], u[:, -1:]])
         others = alive[:, None] * u.sum(axis=0) / alive.sum()
         new[h] = (1 - alpha) * u + alpha / 2 * others + alpha / 2 * (left + right) / 2
-    total = pi @ kept
-    pi = np.maximum(pi * kept / total, LEAST_PI) if total > 0 else np.full(len(pi), 1 / len(pi))
-    return pi, new
+    pi = pi * np.exp(-share_loss)
+    return np.maximum(pi / pi.sum(), LEAST_PI), new
 
 
 def without(w, alive, m):
@@ -159,11 +164,12 @@ class Row:
     @property
     def eta(self):
         """What is predicted: nobody pulls from further than one width outside the bounds, and none may lead there."""
-        if not self.n:
-            return 0.0
+        return self.average(np.tensordot(self.pi, self.w, 1)) if self.n else 0.0
+
+    def average(self, w):
         width = self.eta_high - self.eta_low
         pulls = np.clip(self.etas, self.eta_low - width, self.eta_high + width)
-        return np.clip(np.nansum(np.tensordot(self.pi, self.w, 1) * pulls), self.eta_low, self.eta_high)
+        return np.clip(np.nansum(w * pulls, axis=(-2, -1)), self.eta_low, self.eta_high)
 
     def excess(self, eta):
         """Loss less the least that any eta within the bounds could have had."""
@@ -185,11 +191,13 @@ class Row:
         if not self.n or not phi > 0:
             return self.pi, self.w
         there = (self.alive[:, None] > 0) & np.isfinite(self.etas)
-        excess = self.excess(np.where(there, self.etas, 0.0))
-        loss = np.where(there, self.weight * np.minimum(excess / phi, CAP if self.family.has_scale else np.inf), np.inf)
         if not there.any():
             return self.pi, self.w
-        return judged_shares(self.pi, self.w, self.alive, loss - loss.min())
+        cap = CAP if self.family.has_scale else np.inf
+        said = np.where(there, self.etas, 0.0), self.average(self.w)
+        loss, share_loss = (self.weight * np.minimum(self.excess(eta) / phi, cap) for eta in said)
+        loss = np.where(there, loss, np.inf)
+        return judged_shares(self.pi, self.w, self.alive, loss - loss.min(), share_loss - share_loss.min())
 
     def bounds(self):
         """(features, response) after the row; eta's bounds move when the response's do, and when n doubles."""

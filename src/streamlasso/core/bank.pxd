@@ -7,11 +7,12 @@ from streamlasso.core.path cimport Path
 cdef class Bank:
     cdef readonly Py_ssize_t n
     cdef readonly object memory
+    cdef readonly bint alike
 
     cdef int predict(self, const double* x, double* eta) except -1 nogil
     cdef int learn(
         self, Py_ssize_t n, const double* X, const double* y, const double* w, const double* guess, const double* weight,
-        Py_ssize_t leader,        double eta_low, double eta_high
+        Py_ssize_t leader, double eta_low, double eta_high
     ) except -1 nogil
     cdef void blend(self, const double* weight, double* path) noexcept nogil
     cdef double lam_of(self, Py_ssize_t k) noexcept nogil
@@ -29,5 +30,8 @@ cdef class PathBank(Bank):
 @cython.final
 cdef class LearnerBank(Bank):
     cdef Learner learner
+    cdef Py_ssize_t patience
     cdef double[:, ::1] notes
     cdef double[::1] model
+
+    cdef double _believed(self, const double* weight) noexcept nogil

@@ -1,14 +1,20 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The experts that share a memory, as a mixture sees them: a path of penalties, or one lam with its tuner."""
+"""The experts that share a memory, as a mixture sees them: a path of penalties, or one lam with its tuner.
+
+All banks of a mixture have as many places. A model that has but one lam stands in all of them alike.
+"""
 
 import cython
 import numpy as np
 from cython.cimports.streamlasso.core.engine import N_RECORD, weight_of
 
+#: The weight in a mixture below which one model need not be up to date.
+HARDLY = cython.declare(cython.double, 0.03)
+
 
 @cython.cclass
 class Bank:
-    """`n` experts with one memory."""
+    """`n` experts with one memory; they are `alike` where it is one model."""
 
     def predict(self, x, eta):
         """eta of each expert."""
@@ -91,27 +97,47 @@ class PathBank(Bank):
 
 @cython.cclass
 class LearnerBank(Bank):
-    """One expert: a model whose own tuner moves its lam."""
+    """One model whose own tuner moves its lam, in all of n places.
 
-    def __cinit__(self, learner: Learner, memory):
+    `patience`: where hardly anybody believes it, it is solved once in so many rows; they all enter its memory.
+    """
+
+    def __cinit__(self, learner: Learner, memory, n: cython.Py_ssize_t = 1, patience: cython.Py_ssize_t = 1):
         self.learner = learner
         self.memory = memory
-        self.n = 1
+        self.n = n
+        self.alike = True
+        self.patience = patience
         self.notes = np.zeros((learner.batch_size, N_RECORD))
         self.model = np.zeros(learner.p + 1)
 
     def predict(self, x, eta):
+        k: cython.Py_ssize_t
         eta[0] = self.learner.eta_at(x)
+        for k in range(1, self.n):
+            eta[k] = eta[0]
         return 0
 
     def learn(self, n, X, y, w, guess, weight, leader, eta_low, eta_high):
+        turn: cython.Py_ssize_t = self.learner.n_seen // self.patience
+        if self._believed(weight) < HARDLY and self.learner.started:
+            if (self.learner.n_seen + n) // self.patience == turn:
+                return self.learner.take_in(n, X, y, w)
         return self.learner._step(n, X, y, w, cython.address(self.notes[0, 0]))
+
+    def _believed(self, weight):
+        k: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for k in range(self.n):
+            total += weight[k]
+        return total
 
     def blend(self, weight, path):
         j: cython.Py_ssize_t
+        believed: cython.double = self._believed(weight)
         self.learner._trace(cython.address(self.model[0]))
         for j in range(self.learner.p + 1):
-            path[j] += weight[0] * self.model[j]
+            path[j] += believed * self.model[j]
 
     def lam_of(self, k):
         return self.learner.lam

@@ -19,6 +19,7 @@ cdef class Learner(Engine):
     cdef double look(
         self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
     ) except? -1 nogil
+    cdef int take_in(self, Py_ssize_t n, const double* X, const double* y, const double* w) except -1 nogil
     cdef double slope_before(
         self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
     ) except? -1 nogil

@@ -104,15 +104,21 @@ class Learner(Engine):
     # --- learning -----------------------------------------------------------------------------------------------
 
     def _step(self, n, X, y, w, out):
-        i: cython.Py_ssize_t
         slope: cython.double
         if self.look(n, X, y, w, out) > 0.0:
             slope = self.slope_before(n, X, y, w, out)
-            for i in range(n):
-                if weight_of(w, i) > 0.0:
-                    self.objective.absorb(X + i * self.p, y[i], weight_of(w, i))
+            self.take_in(n, X, y, w)
             self.answer(slope, n, X, y, w, out)
         self.note(n, out)
+        return 0
+
+    def take_in(self, n, X, y, w):
+        """The rows enter the memory; the model stays as it is."""
+        i: cython.Py_ssize_t
+        for i in range(n):
+            if weight_of(w, i) > 0.0:
+                self.objective.absorb(X + i * self.p, y[i], weight_of(w, i))
+        self.n_seen = self.objective.n_seen
         return 0
 
     def look(self, n, X, y, w, out):

@@ -15,7 +15,7 @@ cdef class MixtureLearner(Engine):
     cdef Shares shares
     cdef bint scaled
     cdef double dispersion, dispersion_weight
-    cdef double[::1] loss, guess, targets, weight, model
+    cdef double[::1] loss, share_loss, guess, targets, weight, model
     cdef double[:, ::1] rows, etas
     cdef Py_ssize_t[::1] born
 
@@ -23,10 +23,13 @@ cdef class MixtureLearner(Engine):
     cdef int _teach(self, Py_ssize_t n) except -1 nogil
     cdef void _start_afresh(self) noexcept nogil
     cdef int _ask(self, const double* row, double* etas) except -1 nogil
+    cdef double _loss_of(self, double y, double weight, double least, double eta) except? -1 nogil
     cdef double _verdict(self, const double* etas) noexcept nogil
+    cdef double _average_of(self, const double* weights, const double* etas) noexcept nogil
     cdef void _measure_noise(self, double deviance) noexcept nogil
     cdef double _opinion(self, Py_ssize_t m, const double* etas) noexcept nogil
     cdef void _blend(self) noexcept nogil
     cdef double _average(self, int what) noexcept nogil
     cdef Py_ssize_t _leading_bank(self) noexcept nogil
+    cdef double _weight_of(self, Py_ssize_t m, Py_ssize_t k) noexcept nogil
     cdef Py_ssize_t _n_active(self) noexcept nogil

@@ -14,6 +14,11 @@ that was, so one begins every few rows. Each is left alone until it has had a fa
 believed goes when room is needed: those that began just after a change stay for as long as they predict well. The
 memory that began with the first row always stays.
 
+**Exact ones.** For families other than the Gaussian a path is made of quadratics (`path.py`): each row is expanded
+once, where it was first fitted. Where noise is low, fits sharpen for as long as rows come in, and what the first rows
+said in their quadratics holds them back. So where penalties compete, there stands beside the longest of the memories
+that stay, and the middle one, a model of the likelihood itself (`likelihood.py`), whose lam is moved by `LogRMS`.
+
 **Units of the noise.** An expert's excess D_e is its loss less the least loss that any eta could have had. In units of
 the dispersion phi, which is a fading mean of 2D for the mixture itself, it is a log-likelihood, so there is no rate to
 set, and multiplying y by a million changes nothing. Real noise has heavy tails, and one wild row must not decide
@@ -35,11 +40,12 @@ from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.engine import N_RECORD, WAITING, Engine, weight_of
 from cython.cimports.streamlasso.core.learner import FIRST_ROWS, Learner
 from cython.cimports.streamlasso.core.path import Path
-from cython.cimports.streamlasso.core.shares import Shares
+from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 
 from streamlasso.core.engine import STATUS, under
+from streamlasso.families.gaussian import Gaussian
 from streamlasso.memories import Forgetting
-from streamlasso.tuners import Mixture
+from streamlasso.tuners import LogRMS, Mixture
 
 #: Rows from one fresh start to the next.
 EVERY = cython.declare(cython.Py_ssize_t, 4)
@@ -47,12 +53,29 @@ EVERY = cython.declare(cython.Py_ssize_t, 4)
 YOUNG = cython.declare(cython.Py_ssize_t, FIRST_ROWS + 2)
 #: The most that one row can say for one expert against another, as a logarithm of odds.
 CAP = cython.declare(cython.double, 6.0)
+#: Rows that an exact model may be old while hardly anybody believes it.
+PATIENCE = 32
 #: How fast the dispersion forgets.
 FADE = cython.declare(cython.double, 0.98)
 
 LAM = cython.declare(cython.int, 0)
 LAM_MAX = cython.declare(cython.int, 1)
 SIZE = cython.declare(cython.int, 2)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _from_the_least(loss: cython.double[::1]) -> cython.bint:
+    """Losses less the least of them; whether there is one."""
+    i: cython.Py_ssize_t
+    least: cython.double = INFINITY
+    for i in range(loss.shape[0]):
+        least = min(least, loss[i])
+    if least < INFINITY:
+        for i in range(loss.shape[0]):
+            loss[i] -= least
+    return least < INFINITY
 
 
 def competing(memory, tuner):
@@ -62,6 +85,12 @@ def competing(memory, tuner):
     if memory is not None:
         return [memory], 0
     return [Forgetting(1.0), *(Forgetting(r) for r in tuner.factors)], tuner.starts
+
+
+def exact_among(memories):
+    """The longest of the memories, and the middle one."""
+    by_length = sorted(memories, key=lambda memory: memory.decay)
+    return [by_length[i] for i in sorted({(len(by_length) - 1) // 2, len(by_length) - 1})]
 
 
 @cython.cclass
@@ -77,8 +106,11 @@ class MixtureLearner(Engine):
         tuner.check()
         self.batch_size = batch_size
         stay, starts = competing(memory, tuner)
-        self.n_permanent = len(stay)
-        self.banks = [self._bank(memory) for memory in (*stay, *[Forgetting(1.0)] * starts)]
+        self.banks = [self._bank(memory) for memory in stay]
+        if self.banks[0].n > 1 and type(self.family) is not Gaussian:
+            self.banks += [self._exact(memory) for memory in exact_among(stay)]
+        self.n_permanent = len(self.banks)
+        self.banks += [self._bank(Forgetting(1.0)) for _ in range(starts)]
         self.n_banks = len(self.banks)
         self.compiled = self.family.compiled and tuner.compiled
         # Borrowed from the list, for loops without the GIL.
@@ -97,6 +129,7 @@ class MixtureLearner(Engine):
         self.dispersion = 0.0 if self.scaled else 1.0
         self.dispersion_weight = 0.0
         self.loss = np.zeros(self.n)
+        self.share_loss = np.zeros(N_SHARES)
         self.guess = np.zeros(batch_size)
         self.targets = np.zeros(batch_size)
         self.weight = np.zeros(batch_size)
@@ -130,6 +163,11 @@ class MixtureLearner(Engine):
             0,
         )
         return PathBank(path.lay_out(tuner.powers_for(self.family)), memory)
+
+    def _exact(self, memory):
+        """A model of the likelihood itself, beside the paths of quadratics."""
+        learner = Learner(self.p, **{**self.settings, "memory": memory, "tuner": LogRMS()})
+        return LearnerBank(learner, memory, self.banks[0].n, PATIENCE)
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -165,11 +203,9 @@ class MixtureLearner(Engine):
         return 0
 
     def _judge(self, y, weight, eta, etas):
-        """Each expert's loss in units of the noise; whose eta is no number, or infinite, has lost."""
+        """Everybody's loss in units of the noise, that of the shares' averages too."""
         e: cython.Py_ssize_t
         least: cython.double = self.bounds.least_loss(y)
-        best: cython.double = INFINITY
-        cap: cython.double = CAP if self.scaled else INFINITY
         if self.n_seen == 0:
             return 0
         if self.scaled:
@@ -178,14 +214,21 @@ class MixtureLearner(Engine):
             return 0
         for e in range(self.n):
             self.loss[e] = INFINITY
-            if self.shares.alive[e // self.K] and isfinite(etas[e]):
-                self.loss[e] = weight * min((self.family.loss_at(y, etas[e]) - least) / self.dispersion, cap)
-            best = min(best, self.loss[e])
-        if best < INFINITY:
-            for e in range(self.n):
-                self.loss[e] -= best
-            self.shares.judge(cython.address(self.loss[0]))
+            if self.shares.alive[e // self.K]:
+                self.loss[e] = self._loss_of(y, weight, least, etas[e])
+        for e in range(N_SHARES):
+            eta = self._average_of(cython.address(self.shares.w[e, 0]), etas)
+            self.share_loss[e] = self._loss_of(y, weight, least, eta)
+        if _from_the_least(self.loss) and _from_the_least(self.share_loss):
+            self.shares.judge(cython.address(self.loss[0]), cython.address(self.share_loss[0]))
         return 0
+
+    def _loss_of(self, y, weight, least, eta):
+        """In units of the noise; whose eta is no number, or infinite, has lost."""
+        cap: cython.double = CAP if self.scaled else INFINITY
+        if not isfinite(eta):
+            return INFINITY
+        return weight * min((self.family.loss_at(y, eta) - least) / self.dispersion, cap)
 
     def _measure_noise(self, deviance):
         if self.dispersion > 0.0:
@@ -291,11 +334,17 @@ class MixtureLearner(Engine):
         weight: cython.double
         most: cython.double = -1.0
         for m in range(self.n_banks):
-            weight = self.shares.total[m * self.K + self.shares.leader(m)]
+            weight = self._weight_of(m, self.shares.leader(m))
             if self.born[m] >= 0 and weight > most:
                 best = m
                 most = weight
         return best
+
+    def _weight_of(self, m, k):
+        """The weight of one expert: one model in all places has what all of them have."""
+        if cython.cast(Bank, self.each[m]).alike:
+            return self.shares.belief(m)
+        return self.shares.total[m * self.K + k]
 
     def _n_active(self):
         j: cython.Py_ssize_t
@@ -328,16 +377,17 @@ class MixtureLearner(Engine):
 
     def _verdict(self, etas):
         """b0 + x'b, but that no expert pulls further than from one width outside the bounds."""
+        return self._average_of(cython.address(self.shares.total[0]), etas) if self.n_seen > 0 else 0.0
+
+    def _average_of(self, weights, etas):
         e: cython.Py_ssize_t
         width: cython.double = self.bounds.eta_high - self.bounds.eta_low
         low: cython.double = self.bounds.eta_low - width
         high: cython.double = self.bounds.eta_high + width
         eta: cython.double = 0.0
-        if self.n_seen == 0:
-            return 0.0
         for e in range(self.n):
-            if self.shares.total[e] > 0.0 and not isnan(etas[e]):
-                eta += self.shares.total[e] * min(max(etas[e], low), high)
+            if weights[e] > 0.0 and not isnan(etas[e]):
+                eta += weights[e] * min(max(etas[e], low), high)
         return self.bounds.clip_eta(eta)
 
     def _trace(self, path):
@@ -367,10 +417,11 @@ class MixtureLearner(Engine):
 
     def selected(self):
         """The memory of the expert most believed, and with it the largest penalty that is at least half as believed: of
-        two models that predict about as well, the sparser."""
+        two models that predict about as well, the sparser; and its weight."""
         m: cython.Py_ssize_t = self._leading_bank()
         believed = self.weights[m]
-        return m, int(np.argmax(believed >= 0.5 * believed.max()))
+        k: cython.Py_ssize_t = np.argmax(believed >= 0.5 * believed.max())
+        return m, k, self._weight_of(m, k)
 
     def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """lam, lam_max and (b0, b) of one expert."""

@@ -1,5 +1,10 @@
 cimport cython
 
+#: The shares that run side by side: 1/4, 1/16, ..., 4^-7.
+cdef enum:
+    N_SHARES = 7
+
+
 @cython.final
 cdef class Shares:
     cdef Py_ssize_t M, K, n_alive
@@ -10,7 +15,7 @@ cdef class Shares:
     cdef void start(self) noexcept nogil
     cdef void enter(self, Py_ssize_t m) noexcept nogil
     cdef void leave(self, Py_ssize_t m) noexcept nogil
-    cdef void judge(self, const double* loss) noexcept nogil
+    cdef void judge(self, const double* loss, const double* share_loss) noexcept nogil
     cdef double belief(self, Py_ssize_t m) noexcept nogil
     cdef Py_ssize_t leader(self, Py_ssize_t m) noexcept nogil
     cdef void _level(self, Py_ssize_t h) noexcept nogil

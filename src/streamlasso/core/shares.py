@@ -11,17 +11,16 @@ neighbouring penalties, with the same memory: lam drifts. A share to everybody a
 that nobody has reason to believe, small penalties on few rows above all.
 
 The share is the price of being able to change one's mind: too large where nothing changes, too small where much does.
-So SHARES of them, a factor of four apart, run side by side, at no cost but the weights, and are themselves weighted by
-how well they predicted: pi_h <- pi_h sum w_h exp(-l). An expert's weight is `total_mk = sum_h pi_h w_hmk`.
+So N_SHARES of them, a factor of four apart, run side by side, at no cost but the weights. Each has an average of its
+own, and they are themselves weighted by the loss of that: pi_h <- pi_h exp(-l(eta_h)). (The likelihood of a mixture,
+sum w_h exp(-l), would be a poorer judge: where no expert is right, it rewards experts that differ, and their average
+does not gain.) An expert's weight is `total_mk = sum_h pi_h w_hmk`.
 """
 
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp
 
-#: alpha = 1/4, 1/16, ..., 4^-7.
-SHARES = 7
-N_SHARES = cython.declare(cython.Py_ssize_t, SHARES)
 #: No share is ruled out for good.
 LEAST_PI = cython.declare(cython.double, 1e-200)
 
@@ -33,9 +32,9 @@ class Shares:
     def __cinit__(self, n_memories: cython.Py_ssize_t, n_penalties: cython.Py_ssize_t):
         self.M = n_memories
         self.K = n_penalties
-        self.alpha = 0.25 ** np.arange(1, SHARES + 1)
-        self.pi = np.full(SHARES, 1.0 / SHARES)
-        self.w = np.zeros((SHARES, self.M * self.K))
+        self.alpha = 0.25 ** np.arange(1, N_SHARES + 1)
+        self.pi = np.full(N_SHARES, 1.0 / N_SHARES)
+        self.w = np.zeros((N_SHARES, self.M * self.K))
         self.total = np.zeros(self.M * self.K)
         self.likelihood = np.zeros(self.M * self.K)
         self.common = np.zeros(self.K)
@@ -79,8 +78,9 @@ class Shares:
                 self.w[h, e] /= kept
         self._add_up()
 
-    def judge(self, loss):
-        """The rule above. The least of the losses is 0; an infinite one takes all weight."""
+    def judge(self, loss, share_loss):
+        """The rule above, from the losses of the experts and of the shares' averages. The least of each is 0; an
+        expert's infinite one takes all weight."""
         e: cython.Py_ssize_t
         h: cython.Py_ssize_t
         kept: cython.double
@@ -98,7 +98,7 @@ class Shares:
             else:
                 self._level(h)
             self._share_out(h)
-            self.pi[h] *= kept
+            self.pi[h] *= exp(-share_loss[h])
             believed += self.pi[h]
         for h in range(N_SHARES):
             self.pi[h] = max(self.pi[h] / believed, LEAST_PI) if believed > 0.0 else 1.0 / N_SHARES

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from oracles.scans import SHAPE, made_run, save_atlas, save_nifti
 from streamlasso.sources.arrivals import SETTLED, Arrival, Arrivals, FolderWatch, Notice
 from streamlasso.sources.atlas import load_atlas
-from streamlasso.sources.volumes import Reading, Refused, RegionReader, Unreadable, number_of
+from streamlasso.sources.regions import RegionReader
+from streamlasso.sources.volumes import Reading, Refused, Unreadable, number_of
 
 PATIENCE = 5.0
 
@@ -25,7 +26,7 @@ def fake_read(path):
         raise Refused("odd", series, number)
     if text != "ok":
         raise Unreadable("too short")
-    return Reading(series, number, np.zeros(2))
+    return [Reading(series, number, np.zeros(2))]
 
 
 @pytest.fixture
@@ -124,6 +125,25 @@ def test_the_words_name_what_is_missing(folder):
     assert words == ["volumes 2 to 3 did not come within 5 s; left out"]
 
 
+def test_the_words_say_what_came_of_a_missing_volume(folder):
+    folder.arrivals.came = lambda series, number: "7 of 9 slices" if (series, number) == ("vol_", 3) else ""
+    for number in (1, 4):
+        folder.put(number)
+    folder.settle()
+    folder.now += PATIENCE
+    words = [item.words for item in folder.arrivals.look(folder.now) if isinstance(item, Notice)]
+    assert words == ["volumes 2 to 3 did not come within 5 s (7 of 9 slices of volume 3 did); left out"]
+
+
+def test_a_file_that_is_no_whole_volume_is_waited_for_no_longer(folder):
+    folder.arrivals.read = lambda path: fake_read(path) if number_of(path)[1] % 2 == 0 else []
+    for number in (1, 2):
+        folder.put(number)
+    assert folder.settle() == []
+    assert folder.look(PATIENCE) == ["start", 2]
+    assert not folder.arrivals.waiting
+
+
 def test_a_missing_volume_that_is_being_written_is_waited_for(folder):
     folder.put(1)
     folder.settle()
@@ -210,7 +230,7 @@ def test_volumes_that_lie_there_are_not_overtaken_by_one_that_is_closed_just_now
 
 def test_names_without_numbers_count_in_their_order(tmp_path):
     folder = Folder(tmp_path)
-    folder.arrivals.read = lambda path: Reading("", None, np.zeros(2))
+    folder.arrivals.read = lambda path: [Reading("", None, np.zeros(2))]
     for name in "abc":
         folder.put(0, name=name + ".nii")
         folder.look()

@@ -6,7 +6,7 @@ import pytest
 from scipy.ndimage import center_of_mass
 
 from oracles.scans import AFFINE, LABELS, NAMES, SHAPE, atlas_labels, made_run, region_means, save_atlas, save_nifti
-from streamlasso.sources.atlas import load_atlas, read_coords, same_grid
+from streamlasso.sources.atlas import load_atlas, read_coords, read_names, same_grid
 from streamlasso.sources.nifti import load_run, read_run, seconds_per_volume
 
 
@@ -90,6 +90,39 @@ def test_grids_that_do_not_overlap_are_refused(atlas):
         atlas.onto(SHAPE, away)
 
 
+def test_grids_that_sound_alike_are_told_apart(atlas):
+    shifted = AFFINE.copy()
+    shifted[0, 3] += 1.0
+    assert "voxels of 3 x 3 x 3 mm, 1 mm off at most) are on different grids" in atlas.onto(SHAPE, shifted)[1][0]
+    turned = AFFINE @ np.diag([-1.0, 1, 1, 1])
+    turned[0, 3] += 15
+    moved, (note,) = atlas.onto(SHAPE, turned)
+    assert ", 15 mm off at most)" in note
+    np.testing.assert_array_equal(moved.labels, atlas.labels[::-1])
+
+
+TABLES = {
+    "bids.tsv": "index\tname\tcolor\n2\tA\tred\n7\tB\tblue\n11\tC\tgreen\n",
+    "others.tsv": "id\tlabel\n2\tA\n3\tX\n7\tB\n11\tC\n",
+    "bare.csv": "2,A\n7,B\n11,C\n",
+    "aal.txt": "1 A 2\n2 B 7\n3 C 11\n",
+    "freesurfer.txt": "#No. Label R G B A\n0 Unknown 0 0 0 0\n2 A 25 5 25 0\n7 B 7 7 25 0\n11 C 1 1 1 0\n",
+    "list.txt": "A\nB\nC\n",
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_names_are_found_in_the_tables_that_people_have(tmp_path, name):
+    (tmp_path / name).write_text(TABLES[name])
+    assert read_names(tmp_path / name, [2, 7, 11]) == ("A", "B", "C")
+
+
+@pytest.mark.parametrize("names", [("area 1", "area 2", "area 3"), ("left V1", "left M1", "right V1"), ("1", "2", "3")])
+def test_names_of_two_words_are_no_table(tmp_path, names):
+    (tmp_path / "names.txt").write_text("\n".join(names))
+    assert read_names(tmp_path / "names.txt", [1, 2, 3]) == names
+
+
 def test_coords_by_name_or_in_order(tmp_path):
     path = tmp_path / "coords.csv"
     path.write_text("name,x,y,z\nb,4,5,6\na,1,2,3\n")
@@ -164,6 +197,12 @@ def test_milliseconds_are_seconds(tmp_path):
     image.header.set_zooms((3, 3, 3, 720))
     nibabel.save(image, tmp_path / "run.nii")
     assert seconds_per_volume(tmp_path / "run.nii", load_run(tmp_path / "run.nii")) == pytest.approx(0.72)
+
+
+def test_milliseconds_that_are_called_seconds_are_told(tmp_path, atlas):
+    series = read_run(save_nifti(tmp_path / "run.nii", made_run(3), tr=2000.0), atlas)
+    assert series.tr == 2.0
+    assert series.notes == ("2000 s between volumes, it says: taken for milliseconds, 2 s",)
 
 
 def test_volumes_and_damaged_runs_are_refused(tmp_path):

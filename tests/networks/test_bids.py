@@ -7,8 +7,10 @@ import pytest
 
 from streamlasso.sources.bids import (
     Event,
+    doubts_about,
     find_confounds,
     find_events,
+    never_seen,
     read_confounds,
     read_events,
     repetition_time,
@@ -39,7 +41,7 @@ def test_events_without_kinds_are_of_one(tmp_path):
         ("onset duration\nsoon 2\n", "line 2: the onset 'soon'"),
         ("onset duration\n1 2\n1 -2\n", "line 3: the duration is -2"),
         ("onset duration\n1 2 3\n", "line 2: 3 fields"),
-        ("onset,duration\n1,2\n", "no column onset and duration"),
+        ("onset;duration\n1;2\n", "no column onset and duration; .* with tabs or commas"),
         ("", "nothing in it"),
         ("onset duration\nnan 2\n", "the onset 'nan'"),
     ],
@@ -47,6 +49,47 @@ def test_events_without_kinds_are_of_one(tmp_path):
 def test_bad_events_are_named(tmp_path, text, words):
     with pytest.raises(ValueError, match=words):
         read_events(tsv(tmp_path / "events.tsv", text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Onset Duration Trial_Type\n1 2 fear\n",
+        "onset,duration,trial_type\n1,2,fear\n",
+        "onset duration condition\n1 2 fear\n",
+    ],
+)
+def test_events_may_be_written_a_little_differently(tmp_path, text):
+    path = tsv(tmp_path / "e.tsv", text)
+    assert read_events(path) == [Event(1, 2, "fear")]
+    assert doubts_about(path, read_events(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("onset duration trial_type\n", "there are no events in it"),
+        ("onset duration trial_type\n1 2 n/a\n", "there are no events in it"),
+        ("onset duration\n1 2\n", "no column trial_type, so all events are of one kind"),
+        ("onset duration stimulus rt\n1 2 face 3\n", "if one of stimulus, rt tells them apart, call it so"),
+    ],
+)
+def test_events_that_may_be_meant_otherwise_are_told(tmp_path, text, words):
+    path = tsv(tmp_path / "e.tsv", text)
+    assert words in doubts_about(path, read_events(path))[0]
+
+
+def test_conditions_that_no_time_point_shows_are_told():
+    events = [Event(1, 0, "cue"), Event(5, 6, "fear"), Event(3.1, 0.2, "blink")]
+    (words,) = never_seen(events, np.arange(0.0, 30.0, 2.0), 1.0, 2.0)
+    assert words.startswith("cue, blink: no time point falls into such events, 1 s later (the longest lasts 0.2 s")
+    assert never_seen(events[1:2], np.arange(0.0, 30.0, 2.0), 1.0, 2.0) == []
+
+
+def test_onsets_in_milliseconds_are_suspected():
+    assert within([Event(10000, 18000, "fear")], 0.0, 100.0)[1].endswith(
+        "none is left; onsets, --tr and --start are in seconds"
+    )
 
 
 def test_events_beyond_the_scan_are_left_out_and_the_last_is_cut():

@@ -24,9 +24,11 @@ from oracles.scans import (
     save_mosaic,
     save_nifti,
     save_slice,
+    save_slices,
 )
 from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork
+from streamlasso.networks import live
 from streamlasso.networks.files import read_networks
 from streamlasso.networks.live import MOST_COMPLAINTS
 from streamlasso.networks.replay import replay
@@ -163,6 +165,27 @@ def test_dicom_volumes_are_learnt(scanner):
     np.testing.assert_allclose(read_networks(scanner.out), StreamingNetwork().fit_transform(100 * X / X[0]), atol=1e-5)
 
 
+def test_slices_are_learnt_as_the_volumes_that_they_are_of(scanner, capsys):
+    """A slice of volume 4 is lost, the last of volume 9 never comes, and one comes twice."""
+    run = np.clip(np.rint(scanner.run), 0, 4000)
+    for number in range(1, 10):
+        paths = save_slices(scanner.incoming, run[..., number - 1], number)
+        if number in (4, 9):
+            paths[2 if number == 4 else 3].unlink()
+    extra = save_slices(scanner.path, run[..., 6], 7, series="b")[1]
+    extra.write_bytes((scanner.incoming / "a1_00026.dcm").read_bytes())
+    extra.rename(scanner.incoming / "a1_90000.dcm")
+    affine = np.array([[0, -3.0, 0, 0], [-3, 0, 0, 0], [0, 0, 3, 0], [0, 0, 0, 1]])
+    save_nifti(scanner.path / "atlas.nii", atlas_labels(), affine)
+    assert scanner.watch("--volumes", 7, "--idle", 20) == 0
+    learnt = (1, 2, 3, 5, 6, 7, 8)
+    X = np.array([region_means(run[..., k - 1]) for k in learnt])
+    np.testing.assert_allclose(read_networks(scanner.out), StreamingNetwork().fit_transform(100 * X / X[0]), atol=1e-5)
+    err = capsys.readouterr().err
+    assert "volume 4 did not come within 0.6 s (3 of 4 slices of volume 4 did); left out" in err
+    assert "7 slices came that are part of no whole volume" in err
+
+
 def test_an_atlas_on_another_grid_is_fitted_and_told(scanner, capsys):
     coarse = AFFINE.copy()
     save_nifti(scanner.path / "atlas.nii", atlas_labels()[1:], coarse @ np.array(
@@ -187,8 +210,67 @@ def test_a_folder_full_of_slices_is_one_complaint(scanner, capsys):
         save_slice(scanner.incoming / f"{number:04d}.dcm", number)
     assert scanner.watch("--idle", 1) == 2
     err = capsys.readouterr().err
-    assert err.count("one slice of a volume") <= 2 * MOST_COMPLAINTS
+    assert err.count("one slice, and its header does not say of which volume") <= 2 * MOST_COMPLAINTS
     assert len(csv.read_csv(scanner.out / "volumes.csv").to_pylist()) == 40
+
+
+def test_a_scan_shorter_than_its_moments_keeps_its_report(scanner, capsys):
+    for number in range(1, 26):
+        scanner.put(number)
+    assert scanner.watch("--volumes", 25, "--idle", 20, "--at", "20,50") == 0
+    assert "! --at 50: time points are 1 to 25" in capsys.readouterr().err
+    assert set(csv.read_csv(scanner.out / "edges.csv")["picture"].to_pylist()) == {"time point 20"}
+
+
+def test_what_is_reported_is_on_the_disk(scanner, monkeypatch):
+    """Not only out of our hands: when the network of a volume appears, its region means have been synced."""
+    synced, sync = [], os.fsync
+
+    def noted(handle):
+        sync(handle)
+        synced.append(os.fstat(handle))
+
+    def lines_on_disk():
+        series = (scanner.out / "series.csv").stat()
+        last = [status for status in synced if status.st_ino == series.st_ino][-1]
+        assert last.st_size == series.st_size
+        return (scanner.out / "series.csv").read_text().count("\n") - 1
+
+    def checked(scan, arrival):
+        assert lines_on_disk() == len(scan.numbers)
+        write(scan, arrival)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    write = live.write_current
+    monkeypatch.setattr(live, "write_current", checked)
+    for number in range(1, 6):
+        scanner.put(number)
+    assert scanner.watch("--volumes", 5, "--idle", 20) == 0
+    assert lines_on_disk() == 5
+    assert scanner.out.stat().st_ino in {status.st_ino for status in synced}
+
+
+def test_a_scan_that_was_killed_is_learnt_again(scanner):
+    """From what it left, and by starting anew: nothing that was reported is lost."""
+    command = [sys.executable, "-c", "import sys; from streamlasso.cli import main; sys.exit(main())", "network"]
+    command += ["--watch", str(scanner.incoming), "--atlas", str(scanner.path / "atlas.nii"), "--out", str(scanner.out)]
+    for number in range(1, 13):
+        scanner.put(number)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
+    for line in process.stderr:
+        if line.startswith("volume 12"):
+            break
+    process.kill()
+    process.wait()
+    process.stderr.close()
+    assert main(["network", str(scanner.out / "series.csv"), "--out", str(scanner.path / "again")]) == 0
+    X = np.array([region_means(scanner.run[..., k]) for k in range(12)])
+    expected = StreamingNetwork().fit_transform((X - X.mean(axis=0)) / X.std(axis=0))
+    np.testing.assert_allclose(read_networks(scanner.path / "again"), expected, atol=1e-5)
+    scanner.put(13)
+    assert scanner.watch("--volumes", 13, "--idle", 20) == 0
+    np.testing.assert_allclose(read_networks(scanner.out), scanner.expected(range(1, 14)), atol=1e-5)
+    assert (scanner.out / "series-1.csv").read_text().count("\n") == 13
 
 
 def test_a_region_that_stays_constant_is_told_and_has_no_edges(scanner, capsys):
@@ -223,7 +305,10 @@ def test_the_shortest_scans_are_scans(scanner, volumes):
 
 def test_nothing_came_is_one_line(scanner, capsys):
     assert scanner.watch("--idle", 0.3) == 2
-    assert "no volume came that could be learnt" in capsys.readouterr().err
+    assert "no volume came that could be learnt; the folder is empty" in capsys.readouterr().err
+    (scanner.incoming / "IM_0001").write_text("a DICOM, perhaps")
+    assert scanner.watch("--idle", 0.3, "--pattern", "x*") == 2
+    assert "none of IM_0001: volumes are called x* and end in .nii, .nii.gz, .dcm" in capsys.readouterr().err
     assert not (scanner.out / "run.json").exists()
 
 
@@ -233,6 +318,10 @@ def test_nothing_came_is_one_line(scanner, capsys):
         (["--volumes", "0"], "--volumes 0"),
         (["--idle", "-1"], "--idle -1"),
         (["--patience", "0"], "--patience 0"),
+        (["--jobs", "2"], "--jobs: of no use with --watch"),
+        (["--confounds", "auto"], "--confounds: of no use with --watch"),
+        (["--tr", "1", "--at", "-3"], "--at -3: the scan begins at 0 s; name moments within"),
+        (["--tr", "1", "--volumes", "20", "--at", "5,30"], "--at 30: the scan lasts from 0 to 19 s"),
         (["--watch", "nowhere"], "make it before the scanner writes to it"),
         (["--events", "events.tsv"], "give --tr"),
         (["--family", "binomial"], "--family binomial"),

@@ -106,6 +106,13 @@ def test_the_page_needs_nothing_from_elsewhere(page):
     assert len(text) < 3e6
 
 
+def test_what_is_not_set_is_not_listed(page):
+    text = page[0].read_text()
+    assert "design tr" in text
+    assert "design at" not in text
+    assert "None" not in text
+
+
 def test_nasty_names_are_words_not_markup(page):
     text = page[0].read_text()
     assert "<b>|" not in text

@@ -12,7 +12,7 @@ from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork
 from streamlasso.networks.files import read_networks
 from streamlasso.networks.following import Edges, follow
-from streamlasso.networks.options import Design, Model
+from streamlasso.networks.options import Design, Images, Model
 from streamlasso.networks.run import run_network
 from streamlasso.networks.subjects import find_files
 from streamlasso.networks.summary import matrix_of
@@ -263,7 +263,17 @@ def test_one_bad_subject_does_not_lose_the_others(tmp_path, capsys):
         (["{series}", "--events", "{events}"], "give --tr"),
         (["{series}", "--tr", "1", "--events", "{tmp}/none.tsv"], "none.tsv: No such file"),
         (["{series}", "--tuner", "mixture", "--step-size", "0.1"], "a mixture has none"),
-        (["{series}", "--at", "100"], "the scan lasts from 0 to 59"),
+        (["{series}", "--at", "100"], "--at 100: time points are 0 to 59"),
+        (["{series}", "--at", "1,30,200", "--tr", "1", "--start", "5"], "--at 1,200: the scan lasts from 5 to 64 s"),
+        (["{series}", "--at", "inf"], "numbers with commas"),
+        (["{series}", "--volumes", "5"], "--volumes: only of use with --watch"),
+        (["{series}", "--idle", "5"], "--idle: only of use with --watch"),
+        (["{series}", "--patience", "5"], "--patience: only of use with --watch"),
+        (["{series}", "--pattern", "x*"], "--pattern: only of use with --watch"),
+        (["{series}", "--tr", "720"], "--tr 720: seconds from volume to volume, say 0.72"),
+        (["{series}", "--atlas", "{tmp}/nothing.nii"], "--atlas: there is no image among the data"),
+        (["{series}", "--labels", "{events}"], "--labels: the names of an atlas' regions"),
+        (["{series}", "--confound-columns", "csf"], "--confound-columns: columns of which file?"),
         (["{series}", "--at", "now"], "numbers with commas"),
         (["{series}", "--confounds", "auto"], "no desc-confounds_timeseries.tsv"),
         (["{series}", "--jobs", "0"], "--jobs 0"),
@@ -274,7 +284,8 @@ def test_one_bad_subject_does_not_lose_the_others(tmp_path, capsys):
         (["{series}", "--tr", "1", "--start", "inf"], "--start inf"),
         (["{series}", "--out", "{series}"], "name another directory"),
         (["{series}", "{series}"], "two files for one"),
-        (["{tmp}/notes.txt"], "an unknown kind of file"),
+        (["{tmp}/notes.txt"], "notes.txt: there is nothing in it"),
+        (["{tmp}/series.mat"], "an unknown kind of file"),
     ],
 )
 def test_bad_arguments_are_one_line(tmp_path, capsys, arguments, words):
@@ -282,6 +293,7 @@ def test_bad_arguments_are_one_line(tmp_path, capsys, arguments, words):
     image = save_nifti(tmp_path / "run.nii", made_run(5))
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("")
+    (tmp_path / "series.mat").write_text("")
     events = tmp_path / "some_events.tsv"
     events.write_text(EVENTS)
     places = dict(tmp=tmp_path, series=series, image=image, events=events)
@@ -290,6 +302,75 @@ def test_bad_arguments_are_one_line(tmp_path, capsys, arguments, words):
         given += ["--out", str(tmp_path / "out")]
     assert words in refused(capsys, *given)
     assert not (tmp_path / "out" / "run.json").exists()
+
+
+def test_what_is_wrong_with_the_moments_is_known_before_anything_is_learnt(tmp_path, monkeypatch):
+    save_series(tmp_path / "a.csv", made_series(1, n=60))
+    save_series(tmp_path / "b.csv", made_series(2, n=40))
+    monkeypatch.setattr("streamlasso.networks.run.follow", None)
+    with pytest.raises(ValueError, match="--at 60: time points are 0 to 59"):
+        run_network([tmp_path], tmp_path / "out", design=Design(at=(50, 60)))
+
+
+def test_subjects_without_a_common_region_are_told(tmp_path, capsys):
+    for name, regions in (("a", "rstuv"), ("b", "klmno")):
+        save_series(tmp_path / f"{name}.csv", made_series(1), list(regions))
+    assert main(["network", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
+    assert "no region is in all subjects: do their files name them alike?" in capsys.readouterr().err
+    assert "do their files name them alike" in (tmp_path / "out" / "report.html").read_text()
+    save_series(tmp_path / "b.csv", made_series(1), list("rstuw"))
+    assert main(["network", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
+    assert "v, w: not in all subjects; a mean over subjects is over those that have them" in capsys.readouterr().err
+
+
+def test_a_subject_with_a_clock_and_one_without_are_matched_by_time_points(tmp_path):
+    """Seconds of one and numbers of the other are no common clock."""
+    save_series(tmp_path / "a.csv", made_series(1, n=60))
+    save_nifti(tmp_path / "run.nii", made_run(40), tr=0.5)
+    atlas = save_atlas(tmp_path / "atlas.nii")
+    files = [tmp_path / "a.csv", tmp_path / "run.nii"]
+    outcome = run_network(files, tmp_path / "out", images=Images(atlas), design=Design(at=(30,)))
+    table = csv.read_csv(tmp_path / "out" / "edges.csv")
+    found = matrix_of(table, "time point 30", outcome.group.regions)
+    np.testing.assert_allclose(found[5:, 5:], read_networks(tmp_path / "out", "run")[30], atol=1e-6)
+
+
+def test_many_conditions_are_not_all_drawn(tmp_path, capsys, recwarn):
+    series = save_series(tmp_path / "one.csv", made_series(1, n=100))
+    rows = "".join(f"{k}\t{2 if k == 30 else 1}\tface {k}\n" for k in range(40))
+    (tmp_path / "events.tsv").write_text("onset\tduration\ttrial_type\n" + rows)
+    arguments = ["--events", str(tmp_path / "events.tsv"), "--tr", "0.5", "--out", str(tmp_path / "out")]
+    assert main(["network", str(series), *arguments]) == 0
+    printed = capsys.readouterr()
+    assert "40 conditions: the 12 that lasted longest are drawn; nodes.parquet has all" in printed.err
+    assert not [warning for warning in recwarn if not issubclass(warning.category, ResourceWarning)]
+    assert all(len(line) <= 80 for line in printed.out.splitlines()[:-1])
+    pictures = set(csv.read_csv(tmp_path / "out" / "edges.csv")["picture"].to_pylist())
+    assert len(pictures) == 12
+    known = set(parquet.read_table(tmp_path / "out" / "nodes.parquet")["condition"].to_pylist())
+    assert known >= {f"face {k}" for k in range(40)}
+
+
+def test_events_without_durations_are_told_and_print_no_nan(tmp_path, capsys):
+    series = save_series(tmp_path / "one.csv", made_series(1))
+    (tmp_path / "events.tsv").write_text("onset\tduration\ttrial_type\n4\tn/a\tcue\n10\t6\tfear\n")
+    arguments = ["--events", str(tmp_path / "events.tsv"), "--tr", "0.5", "--out", str(tmp_path / "out")]
+    assert main(["network", str(series), *arguments]) == 0
+    printed = capsys.readouterr()
+    assert "one: cue: no time point falls into such events" in printed.err
+    assert "lam, fear" in printed.out
+    assert "nan" not in printed.out
+    assert "cue" not in printed.out
+
+
+def test_very_large_and_very_small_numbers_are_numbers(tmp_path, recwarn):
+    X = made_series(1)
+    save_series(tmp_path / "plain.csv", X)
+    save_series(tmp_path / "wild.csv", X * np.array([1e200, 1e-200, 1.0, 1e90, 1e-90]))
+    run_network([tmp_path], tmp_path / "out")
+    plain, wild = (read_networks(tmp_path / "out", name) for name in ("plain", "wild"))
+    np.testing.assert_allclose(plain, wild, atol=1e-6)
+    assert not [warning for warning in recwarn if not issubclass(warning.category, ResourceWarning)]
 
 
 def test_series_of_0_and_1_are_learnt_as_they_are(tmp_path):

@@ -19,7 +19,8 @@ from oracles.scans import (
     save_slice,
 )
 from streamlasso.sources.atlas import load_atlas
-from streamlasso.sources.volumes import Refused, RegionReader, Unreadable, is_volume, number_of, read_volume
+from streamlasso.sources.regions import RegionReader
+from streamlasso.sources.volumes import Refused, Unreadable, is_volume, number_of, read_volume
 
 WHOLE = np.arange(np.prod(SHAPE)).reshape(SHAPE)
 
@@ -56,9 +57,15 @@ def test_dicom_series_are_told_apart(tmp_path):
     assert one == two != three
 
 
-def test_one_slice_is_refused_with_advice(tmp_path):
-    with pytest.raises(Refused, match=r"one slice of a volume.*mosaic"):
+def test_a_slice_that_does_not_say_whose_it_is_is_refused_with_advice(tmp_path):
+    with pytest.raises(Refused, match=r"one slice, and its header does not say of which volume.*mosaic"):
         read_volume(save_slice(tmp_path / "slice.dcm", 1))
+
+
+def test_a_mosaic_without_its_header_is_no_slice(tmp_path):
+    path = save_slice(tmp_path / "a.dcm", 1, ImageType=["ORIGINAL", "PRIMARY", "M", "MOSAIC"], AcquisitionNumber=1)
+    with pytest.raises(Refused, match="a mosaic whose header does not say"):
+        read_volume(path)
 
 
 def test_a_whole_run_is_refused_with_advice(tmp_path):
@@ -127,7 +134,7 @@ def test_means_are_those_of_the_obvious_loop_and_of_nilearn(tmp_path):
 def test_the_first_volume_fixes_the_grid(tmp_path):
     reader = RegionReader(load_atlas(save_atlas(tmp_path / "atlas.nii")))
     volume = made_run(1)[..., 0]
-    reading = reader(save_nifti(tmp_path / "vol_1.nii", volume))
+    (reading,) = reader(save_nifti(tmp_path / "vol_1.nii", volume))
     np.testing.assert_allclose(reading.means, region_means(volume), rtol=1e-6)
     with pytest.raises(Refused, match=r"another grid .5 x 5 x 4 voxels") as refused:
         reader(save_nifti(tmp_path / "vol_2.nii", volume[:5]))
@@ -143,5 +150,5 @@ def test_dicom_volumes_meet_the_atlas_where_they_lie(tmp_path):
     first = read_volume(save_mosaic(tmp_path / "1.dcm", WHOLE, number=1))
     save_nifti(tmp_path / "atlas.nii", atlas_labels(), first.affine)
     reader = RegionReader(load_atlas(tmp_path / "atlas.nii"))
-    np.testing.assert_allclose(reader(tmp_path / "1.dcm").means, region_means(WHOLE))
+    np.testing.assert_allclose(reader(tmp_path / "1.dcm")[0].means, region_means(WHOLE))
     assert not reader.notes

@@ -95,16 +95,36 @@ def save_mosaic(path, volume, number, series="a"):
     return path
 
 
-def save_slice(path, number, series="a"):
-    """One slice of a volume, as most scanners write them by default."""
+def save_slice(path, number, series="a", data=None, place=0.0, **header):
+    """One slice of a volume, as most scanners write them by default; `place` in mm, `header` may name its volume."""
     dataset = _dataset(path, number, series)
+    for name, value in header.items():
+        setattr(dataset, name, value)
     dataset.file_meta.MediaStorageSOPClassUID = dataset.SOPClassUID = "1.2.840.10008.5.1.4.1.1.4"
     dataset.Rows, dataset.Columns = 6, 5
-    dataset.PixelSpacing, dataset.SliceThickness = [3, 3], 3
-    dataset.ImageOrientationPatient, dataset.ImagePositionPatient = [1, 0, 0, 0, 1, 0], [0, 0, 0]
-    dataset.PixelData = np.zeros((6, 5), dtype=np.uint16).tobytes()
+    # Thinner than they are apart: there is a gap between slices, which the thickness does not tell.
+    dataset.PixelSpacing, dataset.SliceThickness = [3, 3], 2.5
+    dataset.ImageOrientationPatient, dataset.ImagePositionPatient = [1, 0, 0, 0, 1, 0], [0, 0, place]
+    dataset.PixelData = np.zeros((6, 5), np.uint16).tobytes() if data is None else data.astype(np.uint16).tobytes()
     dataset.save_as(path, enforce_file_format=True)
     return path
+
+
+def save_slices(folder, volume, number, series="a", tag="TemporalPositionIdentifier", order=None, echo=1):
+    """A volume as slices 3 mm apart, a file each, numbered through the whole run; the paths, in the order given."""
+    n = volume.shape[2]
+    return [
+        save_slice(
+            folder / f"{series}{echo}_{(number - 1) * n + k + 1:05d}.dcm",
+            (number - 1) * n + k + 1,
+            series,
+            volume[..., k],
+            3.0 * k,
+            **{tag: number},
+            EchoNumbers=echo,
+        )
+        for k in (range(n) if order is None else order)
+    ]
 
 
 def save_enhanced(path, volume, number, series="a"):

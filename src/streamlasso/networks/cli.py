@@ -5,6 +5,8 @@ Nothing heavy is imported before one of them is run.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Literal
@@ -28,11 +30,11 @@ def network(
     step_size: float | None = None,
     rule: Literal["and", "or"] = "and",
     family: Literal["gaussian", "binomial"] = "gaussian",
-    jobs: int = 1,
+    jobs: int | None = None,
     volumes: int | None = None,
     idle: float | None = None,
-    patience: float = 5.0,
-    pattern: str = "*",
+    patience: float | None = None,
+    pattern: str | None = None,
     out: Path = Path("network"),
 ) -> None:
     """Which regions depend on which, given all others, moment by moment; recorded, or from a scanner as it scans.
@@ -46,10 +48,10 @@ def network(
     Parameters
     ----------
     data
-        A file a subject, or folders of them: region series (CSV, TSV, Parquet, Arrow, .npy, .npz; a row a time point, a
-        column a region), or 4-D NIfTI images, which need --atlas.
+        A file a subject, or folders of them: region series (CSV, TSV, .txt, Parquet, Arrow, .npy, .npz; a row a time
+        point, a column a region), or 4-D NIfTI images, which need --atlas.
     watch
-        A folder into which a scanner writes a NIfTI or DICOM file a volume, instead of data.
+        A folder into which a scanner writes a NIfTI or DICOM file a volume, or a DICOM file a slice, instead of data.
     atlas
         A 3-D NIfTI of labels, 0 for no region.
     labels
@@ -82,13 +84,13 @@ def network(
     family
         binomial for series of 0 and 1: votes, spikes.
     jobs
-        Subjects at a time; one subject uses all cores as it is.
+        Subjects at a time. Left out: 1, which uses all cores as it is.
     volumes
         With --watch: stop after so many volumes. Ctrl-C stops too.
     idle
         With --watch: stop after so many seconds without a volume.
     patience
-        With --watch: seconds to wait for a volume that is missing, or a file that is broken.
+        With --watch: seconds to wait for a volume that is missing, or a file that is broken. Left out: 5.
     pattern
         With --watch: only files with such names, say run2_*.nii.
     out
@@ -100,13 +102,19 @@ def network(
 
     if (watch is None) == (not data):
         raise ValueError("name one or more files or folders to learn, or a folder to --watch; not both")
+    if watch is None:
+        live = {"--volumes": volumes, "--idle": idle, "--patience": patience, "--pattern": pattern}
+        _refuse_given(live, "only of use with --watch FOLDER; leave it out")
+    else:
+        recorded = {"--confounds": confounds, "--confound-columns": confound_columns, "--jobs": jobs}
+        _refuse_given(recorded, "of no use with --watch, where volumes come one by one; leave it out")
     images = Images(atlas, labels, coords, confounds, _listed(confound_columns))
     design = Design(events, tr, start, delay, _moments(_listed(at)))
     model = Model(memory, tuner, step_size, rule, family)
-    watching = Watching(volumes, idle, patience, pattern)
+    watching = Watching(volumes, idle, 5.0 if patience is None else patience, pattern or "*")
     make_directory(out)
     if watch is None:
-        follow_and_report(data, out, images, design, model, jobs)
+        follow_and_report(data, out, images, design, model, 1 if jobs is None else jobs)
     else:
         watch_and_report(watch, out, images, design, model, watching)
 
@@ -176,6 +184,12 @@ def fmri(
     print(f"Open {out / 'index.html'} in a browser; tables and figures are in {out / 'fmri'}.")
 
 
+def _refuse_given(options: Mapping[str, object], words: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(f"{name}: {words}")
+
+
 def _listed(written: list[str] | None) -> tuple[str, ...]:
     """One by one, or with commas between them."""
     return tuple(name for item in written or () for name in item.split(","))
@@ -183,9 +197,12 @@ def _listed(written: list[str] | None) -> tuple[str, ...]:
 
 def _moments(written: tuple[str, ...]) -> tuple[float, ...]:
     try:
-        return tuple(float(moment) for moment in written)
-    except ValueError as error:
-        raise ValueError(f"--at {','.join(written)}: numbers with commas between them, say 30,60,90") from error
+        moments = tuple(float(moment) for moment in written)
+    except ValueError:
+        moments = (math.nan,)
+    if not all(map(math.isfinite, moments)):
+        raise ValueError(f"--at {','.join(written)}: numbers with commas between them, say 30,60,90")
+    return moments
 
 
 def make_directory(out: Path) -> None:

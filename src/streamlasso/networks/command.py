@@ -14,27 +14,20 @@ from streamlasso.networks.live import Scan, View, Watching, watch
 from streamlasso.networks.options import Design, Images, Model
 from streamlasso.networks.run import Outcome, run_network
 from streamlasso.networks.summary import Group
-from streamlasso.sources.series import named
+
+#: Conditions whose lams are printed at most.
+MOST_COLUMNS = 4
 
 
 def follow_and_report(data: Sequence[Path], out: Path, images: Images, design: Design, model: Model, jobs: int) -> None:
     """Recorded subjects. Those that cannot be read are an error, after the others are done."""
     outcome = run_network(data, out, images, design, model, jobs, progress=True)
-    for words in _notes(outcome.group):
+    for words in outcome.group.notes:
         print(words, file=sys.stderr)
     console = Console()
     console.print(_table(outcome.group))
     console.print(f"Open {out / 'report.html'} in a browser; tables and figures are beside it.", soft_wrap=True)
     _complain(outcome, out)
-
-
-def _notes(group: Group) -> list[str]:
-    """What had to be left out or mended, once for all whom it concerns."""
-    whom: dict[str, list[str]] = {}
-    for subject in group.subjects:
-        for note in subject.notes:
-            whom.setdefault(note, []).append(subject.subject)
-    return [f"{named(names)}: {note}" for note, names in whom.items()]
 
 
 def _complain(outcome: Outcome, out: Path) -> None:
@@ -48,7 +41,9 @@ def _complain(outcome: Outcome, out: Path) -> None:
 
 def _table(group: Group) -> Table:
     table = Table("subject", title="Networks followed", title_justify="left")
-    conditions = group.shown
+    # More columns would be too narrow for their numbers.
+    conditions = [name for name in group.shown if any((group.conditions(one) == name).any() for one in group.subjects)]
+    conditions = conditions if len(conditions) <= MOST_COLUMNS else []
     for name in ("time points", "regions", "edges (mean)", "lam (mean)", *(f"lam, {name}" for name in conditions)):
         table.add_column(name, justify="right")
     for subject in group.subjects:

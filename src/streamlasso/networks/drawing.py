@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,20 +99,33 @@ def warm_up(n: int) -> int:
 
 def shade(axes: Axes, events: Sequence[Event]) -> None:
     """The blocks of each condition, as they were shown."""
-    for k, condition in enumerate(dict.fromkeys(event.condition for event in events)):
-        color, hatch = FILLS[k % len(FILLS)]
-        blocks = [event for event in events if event.condition == condition]
-        for n, event in enumerate(blocks):
-            axes.axvspan(
-                event.onset,
-                event.end,
-                facecolor=color,
-                edgecolor="#9d96cf" if hatch else "none",
-                hatch=hatch,
-                linewidth=0,
-                label=None if n else f"{_literal(condition)} shown",
-                zorder=0,
-            )
+    fills = fills_of(dict.fromkeys(event.condition for event in events))
+    labelled: set[str] = set()
+    for event in events:
+        label, color, hatch = fills[event.condition]
+        axes.axvspan(
+            event.onset,
+            event.end,
+            facecolor=color,
+            edgecolor="#9d96cf" if hatch else "none",
+            hatch=hatch,
+            linewidth=0,
+            label=None if label in labelled else f"{_literal(label)} shown",
+            zorder=0,
+        )
+        labelled.add(label)
+
+
+def fills_of(conditions: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+    """What each condition is called in a legend, its color and its hatch. Those for which there are none share one.
+
+    >>> [label for label, *_ in fills_of("abcdefg").values()]
+    ['a', 'b', 'c', 'd', 'e', '2 others', '2 others']
+    """
+    names = list(conditions)
+    own = len(names) if len(names) <= len(FILLS) else len(FILLS) - 1
+    others = f"{len(names) - own} others"
+    return {name: (name, *FILLS[k]) if k < own else (others, *FILLS[-1]) for k, name in enumerate(names)}
 
 
 def _literal(name: str) -> str:

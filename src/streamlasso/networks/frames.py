@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.networks.drawing import FILLS, warm_up
+from streamlasso.networks.drawing import fills_of, warm_up
 from streamlasso.networks.following import Followed
 from streamlasso.networks.summary import Group, mean_network
 from streamlasso.sources.bids import Event
@@ -100,11 +100,8 @@ def _conditions(group: Group, times: np.ndarray, subject: int | None) -> list[st
 
 
 def _blocks(group: Group, events: Sequence[Event]) -> list[list[Any]]:
-    shown = group.shown
-    return [
-        [event.onset, event.end, FILLS[shown.index(event.condition) % len(FILLS)][0], event.condition]
-        for event in events
-    ]
+    fills = fills_of(group.shown)
+    return [[event.onset, event.end, fills[event.condition][1], event.condition] for event in events]
 
 
 def _base64(values: np.ndarray) -> str:

@@ -1,8 +1,9 @@
 """A scanner's folder: each volume becomes region means, is learnt, and the network as it is now is written out.
 
-In `out`, after every volume: current.json (the network as a list of edges) and current.npy (as a matrix), each whole or
-not at all; and a line in volumes.csv (what came when, and how long it took) and series.csv (the region means): should
-the machine go down, `streamlasso network series.csv` learns all of it again. At the end: what a recorded run leaves.
+In `out`, after every volume: a line in series.csv (the region means), on the disk before anyone hears of the volume:
+should the machine go down, `streamlasso network series.csv` learns all of it again. Then current.json (the network as a
+list of edges) and current.npy (as a matrix), each whole or not at all; a line in volumes.csv (what came when, and how
+long it took). At the end: what a recorded run leaves.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, TextIO
@@ -25,15 +28,16 @@ from streamlasso.network import StreamingNetwork
 from streamlasso.networks.following import NODE_COLUMNS, Edges, Followed, mean_over_nodes
 from streamlasso.networks.options import Design, Images, Model
 from streamlasso.networks.run import described, write_group
-from streamlasso.networks.summary import Group
+from streamlasso.networks.summary import Group, moments_within
 from streamlasso.report import write_whole
 from streamlasso.running.interruption import Interruption
 from streamlasso.sources.arrivals import Arrival, Arrivals, FolderWatch, Notice, arrivals_of
 from streamlasso.sources.atlas import load_atlas, read_coords
-from streamlasso.sources.bids import Event, read_events, within
+from streamlasso.sources.bids import Event, doubts_about, never_seen, read_events, within
 from streamlasso.sources.extras import needs_fmri
+from streamlasso.sources.regions import RegionReader
 from streamlasso.sources.series import named
-from streamlasso.sources.volumes import RegionReader
+from streamlasso.sources.volumes import VOLUME_SUFFIXES
 
 #: Complaints of one kind that are told word by word.
 MOST_COMPLAINTS = 10
@@ -119,15 +123,18 @@ class Scan:
         """nan until there is something to fit."""
         return float(mean_over_nodes(self.nodes["lam"][-1][None], self.nodes["lam_max"][-1][None])[0])
 
-    def followed(self, subject: str, design: Design, coords: np.ndarray, events: Sequence[Event]) -> Followed:
+    def clock(self, design: Design) -> np.ndarray:
+        """Seconds, on the clock of the events; without a tr the numbers of the volumes."""
         t = np.array(self.numbers)
-        seconds = None if design.tr is None else design.start + (t - t[0]) * design.tr
+        return t if design.tr is None else design.start + (t - t[0]) * design.tr
+
+    def followed(self, subject: str, design: Design, coords: np.ndarray, events: Sequence[Event]) -> Followed:
         columns = {name: np.array(values) for name, values in self.nodes.items()}
         return Followed(
             subject,
             tuple(self.regions),
-            t,
-            seconds,
+            np.array(self.numbers),
+            None if design.tr is None else self.clock(design),
             **columns,
             edges=Edges.joined(self.edges),
             coords=coords,
@@ -167,21 +174,43 @@ def watch(
         raise ValueError(
             f"{design.events}: events are in seconds, and nobody says how far volumes are apart; give --tr"
         )
+    _check_moments(design, watching)
     reader = RegionReader(load_atlas(images.atlas, images.labels))
     coords = None if images.coords is None else read_coords(images.coords, reader.atlas.names)
     out.mkdir(parents=True, exist_ok=True)
     scan = Scan(reader.atlas.names, model.build(), out)
-    arrivals = Arrivals(folder.absolute(), reader, watching.patience, watching.pattern)
+    arrivals = Arrivals(folder.absolute(), reader, watching.patience, watching.pattern, came=reader.stacks.came)
     with FolderWatch(folder.absolute()) as woken, Log(out) as log:
         view.say(f"watching {folder}; stop with Ctrl-C")
+        for doubt in doubts_about(design.events, events) if design.events else []:
+            _complain("events", doubt, scan, log, view)
         for coming in until(arrivals_of(arrivals, woken), watching, scan):
             _deal_with(coming, scan, reader, log, view)
+    told = len(scan.notes)
+    if reader.stacks.n_waiting:
+        scan.notes.append(f"{reader.stacks.n_waiting} slices came that are part of no whole volume")
     if not scan.numbers:
-        raise ValueError(
-            f"--watch {folder}: no volume came that could be learnt; {'; '.join(scan.notes) or 'none at all'}"
-        )
+        raise ValueError(f"--watch {folder}: no volume came that could be learnt; {_why_none(folder, watching, scan)}")
     finish(folder, scan, reader, coords, events, design, model)
+    for note in scan.notes[told:]:
+        view.say(f"! {note}")
     return scan
+
+
+def _why_none(folder: Path, watching: Watching, scan: Scan) -> str:
+    others = [path.name for path in sorted(folder.iterdir()) if path.is_file()] if folder.is_dir() else []
+    names = f"volumes are called {watching.pattern} and end in {', '.join(VOLUME_SUFFIXES)}"
+    return "; ".join(scan.notes) or (f"none of {named(others, 3)}: {names}" if others else "the folder is empty")
+
+
+def _check_moments(design: Design, watching: Watching) -> None:
+    """Those that a scan of so many volumes cannot have; without a tr they are numbers, which may start anywhere."""
+    if not design.at or design.tr is None:
+        return
+    ends = np.inf if watching.volumes is None else design.start + (watching.volumes - 1) * design.tr
+    _, words = moments_within(design.at, [np.array([design.start, ends])], timed=True)
+    if words:
+        raise ValueError(words)
 
 
 def until(coming: Iterator[Arrival | Notice | None], watching: Watching, scan: Scan) -> Iterator[Arrival | Notice]:
@@ -224,13 +253,15 @@ def _deal_with(coming: Arrival | Notice, scan: Scan, reader: RegionReader, log: 
         for note in news:
             view.say(f"! {note}")
         log.begin(scan.regions)
+    log.keep(coming.reading.means[scan.kept])
     write_current(scan, coming)
     latency = time.monotonic() - coming.complete
     scan.latencies.append(latency)
     n_edges = int(scan.edges[-1].counts()[-1])
-    log.volume(coming, "ok", n_edges, scan.mean_lam, latency, coming.reading.means[scan.kept])
+    log.volume(coming, n_edges, scan.mean_lam, latency)
     after = f"{1000 * latency:.0f} ms after it was whole"
-    view.say(f"volume {coming.number}: {n_edges} edges, mean lam {scan.mean_lam:.3g}, {after}")
+    lam = "no lam yet" if np.isnan(scan.mean_lam) else f"mean lam {scan.mean_lam:.3g}"
+    view.say(f"volume {coming.number}: {n_edges} edges, {lam}, {after}")
 
 
 def _complain(kind: str, words: str, scan: Scan, log: Log, view: View, arrival: Arrival | None = None) -> None:
@@ -274,7 +305,10 @@ def write_current(scan: Scan, arrival: Arrival) -> None:
 
 
 class Log:
-    """volumes.csv and series.csv: a line a volume, written before the next is looked at; earlier ones are put aside."""
+    """volumes.csv and series.csv: a line a volume, written before the next is looked at; earlier ones are put aside.
+
+    The system may keep what was written to itself for half a minute. volumes.csv can wait; series.csv is the scan.
+    """
 
     def __init__(self, out: Path) -> None:
         for name in ("volumes", "series"):
@@ -282,16 +316,19 @@ class Log:
         self.volumes = open(out / "volumes.csv", "w", newline="")  # noqa: SIM115 (open as long as the scan lasts)
         self.series = open(out / "series.csv", "w", newline="")  # noqa: SIM115
         self._write(self.volumes, VOLUME_COLUMNS)
+        _onto_disk(out)
 
     def begin(self, regions: Sequence[str]) -> None:
         self._write(self.series, regions)
 
-    def volume(
-        self, arrival: Arrival, status: str, edges: int, mean_lam: float, latency: float, means: np.ndarray
-    ) -> None:
-        row = (arrival.number, arrival.path.name, status, edges, f"{mean_lam:.6g}", f"{1000 * latency:.1f}")
-        self._write(self.volumes, row)
+    def keep(self, means: np.ndarray) -> None:
+        """The region means of a volume, for good."""
         self._write(self.series, [repr(float(value)) for value in means])
+        os.fsync(self.series.fileno())
+
+    def volume(self, arrival: Arrival, edges: int, mean_lam: float, latency: float) -> None:
+        row = (arrival.number, arrival.path.name, "ok", edges, f"{mean_lam:.6g}", f"{1000 * latency:.1f}")
+        self._write(self.volumes, row)
 
     def trouble(self, kind: str, words: str, arrival: Arrival | None) -> None:
         number, name = (arrival.number, arrival.path.name) if arrival else ("", words.split(":")[0])
@@ -308,6 +345,16 @@ class Log:
     def __exit__(self, *_: object) -> None:
         self.volumes.close()
         self.series.close()
+
+
+def _onto_disk(folder: Path) -> None:
+    """The names in a folder, where a system can do that: a file without its name is lost too."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def _put_aside(path: Path) -> None:
@@ -334,6 +381,11 @@ def finish(
         length = (scan.numbers[-1] - scan.numbers[0] + 1) * design.tr
         kept, words = within(events, design.start, design.start + length)
         scan.notes += [words] if words else []
+        scan.notes += never_seen(kept, scan.clock(design), design.delay, design.tr)
     scan.model.save(scan.out / "model.safetensors")
+    # A scan that was shorter than someone thought is no reason to lose its report.
+    at, words = moments_within(design.at, [scan.clock(design)], design.tr is not None)
+    scan.notes += [words] if words else []
+    design = replace(design, at=at)
     followed = scan.followed(folder.absolute().name, design, places[scan.kept], kept)
     write_group(scan.out, Group((followed,), design), {**described(model), "watched": str(folder)})

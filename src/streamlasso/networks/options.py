@@ -9,6 +9,7 @@ from typing import Any
 
 from streamlasso.memories import Forgetting, Window
 from streamlasso.network import StreamingNetwork
+from streamlasso.sources.nifti import TOO_LONG
 from streamlasso.tuners import LARS, SGD, LogRMS, Mixture
 
 TUNERS = ("logrms", "lars", "sgd", "mixture")
@@ -83,12 +84,19 @@ class Design:
     at: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.tr is not None and not 0 < self.tr < 3600:
-            raise ValueError(f"--tr {self.tr:g}: seconds from volume to volume, say 0.72")
+        if self.tr is not None:
+            check_tr(self.tr)
         if not math.isfinite(self.start):
             raise ValueError(f"--start {self.start:g}: seconds from the clock of the events to the first time point")
         if not 0 <= self.delay < 60:
             raise ValueError(f"--delay {self.delay:g}: seconds, 0 or more; the blood answers after about 5")
+
+
+def check_tr(tr: float) -> None:
+    """Milliseconds are a common slip."""
+    if not 0 < tr < TOO_LONG:
+        instead = f"{tr / 1000:g}" if TOO_LONG <= tr < 1000 * TOO_LONG else "0.72"
+        raise ValueError(f"--tr {tr:g}: seconds from volume to volume, say {instead}")
 
 
 @dataclass(frozen=True)
@@ -100,3 +108,11 @@ class Images:
     coords: Path | None = None
     confounds: str | None = None
     confound_columns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.confound_columns and self.confounds is None:
+            raise ValueError(
+                "--confound-columns: columns of which file? Name it: --confounds FILE, or --confounds auto"
+            )
+        if self.labels is not None and self.atlas is None:
+            raise ValueError("--labels: the names of an atlas' regions, and there is no --atlas")

@@ -16,7 +16,7 @@ import pyarrow
 from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
-from streamlasso.networks.drawing import FILLS, SEEN_FROM
+from streamlasso.networks.drawing import SEEN_FROM, fills_of
 from streamlasso.networks.frames import frames
 from streamlasso.networks.summary import Group
 from streamlasso.report import CITATION, as_words, data_url, drawn, image, titled, versions, write_page
@@ -40,6 +40,7 @@ MORE_STYLE = """
 .key i { border: 1px solid #bbb; }
 figure { margin: 1.2rem 0; } figcaption { color: #555; font-size: .92rem; }
 td:nth-child(2), th:nth-child(2), .edges td, .edges th { text-align: left; }
+.edges td, .edges th { white-space: nowrap; }
 @media (max-width: 50rem) { .explorer { grid-template-columns: minmax(0, 1fr); } }
 """
 READING = """
@@ -68,7 +69,7 @@ stroke-dasharray="5 3"/></svg> negative {key}</span></div>
 the moment shown. Click to go to a moment. {thinned}</p>
 <div class="explorer{kind}"><svg id="network" role="img" aria-label="The network at the chosen moment"></svg>
 <div><p class="note" id="count"></p><div class="scroll"><table>
-<thead><tr><th>the strongest</th><th></th><th></th></tr></thead><tbody id="strongest"></tbody></table></div></div></div>
+<thead><tr><th colspan="3">the strongest</th></tr></thead><tbody id="strongest"></tbody></table></div></div></div>
 <noscript><p>The slider needs JavaScript; the figures below do without.</p></noscript>
 """
 
@@ -104,9 +105,8 @@ def write_network_page(
 def _explorer(group: Group, shown: int) -> str:
     n = len(group.longest.t)
     thinned = f"Of {n:,} time points {shown} can be chosen here; networks.parquet has all." if shown < n else ""
-    key = "".join(
-        f'<i style="background:{FILLS[k % len(FILLS)][0]}"></i>{escape(name)}' for k, name in enumerate(group.shown)
-    )
+    colors = {label: color for label, color, _ in fills_of(group.shown).values()}
+    key = "".join(f'<i style="background:{color}"></i>{escape(label)}' for label, color in colors.items())
     kind = " brain" if group.coords is not None else ""
     return EXPLORER.format(key=key, kind=kind, thinned=thinned)
 
@@ -170,7 +170,7 @@ def _edges(edges: pyarrow.Table) -> str:
 
 
 def _notes(group: Group, failures: Mapping[str, str]) -> str:
-    notes = [f"- {_plain(subject.subject)}: {_plain(note)}" for subject in group.subjects for note in subject.notes]
+    notes = [f"- {_plain(note)}" for note in group.notes]
     notes += [f"- not read: {_plain(words)}" for words in failures.values()]
     return "\n".join(["## What was left out or mended", "", *(notes or ["Nothing."])])
 
@@ -179,7 +179,7 @@ def _settings(settings: Mapping[str, Any]) -> str:
     lines = []
     for name, value in settings.items():
         for key, inner in value.items() if isinstance(value, Mapping) else [("", value)]:
-            if name not in ("failures", "data"):
+            if name not in ("failures", "data") and inner not in (None, "", ()):
                 lines.append([f"{name} {key}".strip(), str(inner)])
     table = _table(["setting", "value"], lines)
     return "\n".join(["## Settings and versions", "", *table, "", as_words(versions("numpy"))])

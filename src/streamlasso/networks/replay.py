@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from streamlasso.networks.options import check_tr
 from streamlasso.sources.extras import needs_fmri
 from streamlasso.sources.nifti import opened_run, seconds_per_volume
 from streamlasso.sources.volumes import is_volume
@@ -31,8 +32,7 @@ def replay(
         seconds = seconds_per_volume(run, image) if tr is None else tr
         if seconds is None:
             raise ValueError(f"{run}: it does not say how many seconds volumes are apart; give --tr")
-        if not 0 < seconds < 3600:
-            raise ValueError(f"--tr {seconds:g}: seconds from volume to volume, say 0.72")
+        check_tr(seconds)
         folder.mkdir(parents=True, exist_ok=True)
         if any(is_volume(path) for path in folder.iterdir()):
             raise ValueError(f"{folder}: there are volumes in it already; name an empty folder")

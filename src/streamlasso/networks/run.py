@@ -4,59 +4,48 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from streamlasso import __version__
+from streamlasso.network import StreamingNetwork
 from streamlasso.networks.files import REPORT, write_settings, write_tables
 from streamlasso.networks.following import Followed, follow
 from streamlasso.networks.options import Design, Images, Model
-from streamlasso.networks.subjects import find_files, open_atlas, read_subject
-from streamlasso.networks.summary import Group, edge_table, lam_table
-from streamlasso.sources.atlas import Atlas
+from streamlasso.networks.subjects import Subject, find_files, open_atlas, read_subject
+from streamlasso.networks.summary import Group, edge_table, lam_table, moments_within
 from streamlasso.sources.bids import read_events
 from streamlasso.sources.series import subject_of
 
+T = TypeVar("T")
 
-@dataclass(frozen=True)
-class _Task:
-    """All that it takes to follow one subject."""
 
-    path: Path
-    images: Images
-    design: Design
-    model: Model
-    atlas: Atlas | None
-    threads: int | None
-
-    def run(self) -> Followed:
-        continuous = self.model.family == "gaussian"
-        subject = read_subject(self.path, self.images, self.design, self.atlas, standardize=continuous)
-        series = subject.series
-        trace, edges = follow(self.model.build(self.threads), series.values)
-        t = np.arange(len(series.values))
-        return Followed(
-            series.subject,
-            series.regions,
-            t,
-            None if series.tr is None else self.design.start + t * series.tr,
-            trace.lam,
-            trace.lam_max,
-            trace.loss,
-            trace.n_active,
-            edges,
-            series.coords,
-            subject.events,
-            series.notes,
-        )
+def learn(subject: Subject, design: Design, model: StreamingNetwork) -> Followed:
+    """One subject, from its first time point to its last."""
+    series = subject.series
+    trace, edges = follow(model, series.values)
+    return Followed(
+        series.subject,
+        series.regions,
+        subject.t,
+        subject.seconds(design.start),
+        trace.lam,
+        trace.lam_max,
+        trace.loss,
+        trace.n_active,
+        edges,
+        series.coords,
+        subject.events,
+        series.notes,
+    )
 
 
 @dataclass(frozen=True)
@@ -86,12 +75,20 @@ def run_network(
     atlas = open_atlas(paths, images)
     if design.events is not None:
         read_events(design.events)
-    threads = 1 if min(jobs, len(paths)) > 1 else None
-    tasks = [_Task(path, images, design, model, atlas, threads) for path in paths]
-    found, failures = _followed(tasks, min(jobs, len(paths)), progress)
+    jobs = min(jobs, len(paths))
+    threads = 1 if jobs > 1 else None
+    continuous = model.family == "gaussian"
+    read = partial(read_subject, images=images, design=design, atlas=atlas, standardize=continuous)
+    # All are read before any is learnt: what is wrong with the command is known early then.
+    subjects, failures = _each("read", paths, read, jobs, progress)
+    _check_moments(design, list(subjects.values()))
+    found, unlearnt = _each(
+        "learnt", list(subjects), lambda path: learn(subjects[path], design, model.build(threads)), jobs, progress
+    )
+    failures |= unlearnt
     if not found:
         raise ValueError(next(iter(failures.values())))
-    group = Group(tuple(found), design)
+    group = Group(tuple(found.values()), design)
     write_group(out, group, {**described(model), "data": [str(path) for path in paths], "failures": failures})
     return Outcome(group, failures)
 
@@ -115,33 +112,44 @@ def write_group(out: Path, group: Group, settings: dict[str, Any]) -> None:
     write_settings(out, group, settings)
 
 
+def _check_moments(design: Design, subjects: Sequence[Subject]) -> None:
+    if subjects and design.at:
+        seconds = [known for subject in subjects if (known := subject.seconds(design.start)) is not None]
+        timed = len(seconds) == len(subjects)
+        _, words = moments_within(design.at, seconds if timed else [subject.t for subject in subjects], timed)
+        if words:
+            raise ValueError(words)
+
+
 # --- side by side -----------------------------------------------------------------------------------------------------
 
 
-def _followed(tasks: list[_Task], jobs: int, progress: bool) -> tuple[list[Followed], dict[str, str]]:
-    """What came of each task, in their order, and which failed why."""
-    found: dict[int, Followed] = {}
+def _each(
+    done: str, paths: Sequence[Path], work: Callable[[Path], T], jobs: int, progress: bool
+) -> tuple[dict[Path, T], dict[str, str]]:
+    """What came of the work on each path, in their order, and which failed why."""
+    found: dict[Path, T] = {}
     failures: dict[str, str] = {}
     shown = progress and sys.stderr.isatty()
     with Progress(console=Console(stderr=True), disable=not shown) as bar:
-        going = bar.add_task("subjects", total=len(tasks))
-        for k, result in _results(tasks, jobs):
+        going = bar.add_task(f"subjects {done}", total=len(paths))
+        for path, result in _results(paths, work, jobs):
             if isinstance(result, Exception):
-                failures[str(tasks[k].path)] = _words(tasks[k].path, result)
+                failures[str(path)] = _words(path, result)
             else:
-                found[k] = result
+                found[path] = result
             bar.advance(going)
-    return [found[k] for k in sorted(found)], failures
+    return {path: found[path] for path in paths if path in found}, failures
 
 
-def _results(tasks: list[_Task], jobs: int) -> Any:
+def _results(paths: Sequence[Path], work: Callable[[Path], T], jobs: int) -> Iterator[tuple[Path, T | Exception]]:
     if jobs == 1:
-        for k, task in enumerate(tasks):
-            yield k, _attempted(task)
+        for path in paths:
+            yield path, _attempted(work, path)
         return
     # Threads do: the compiled core lets others run while it learns.
     with threadpool_limits(1), ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(_attempted, task): k for k, task in enumerate(tasks)}
+        futures = {pool.submit(_attempted, work, path): path for path in paths}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -150,10 +158,10 @@ def _results(tasks: list[_Task], jobs: int) -> Any:
             raise
 
 
-def _attempted(task: _Task) -> Any:
+def _attempted(work: Callable[[Path], T], path: Path) -> T | Exception:
     """What came of it, or the complaint about its input."""
     try:
-        return task.run()
+        return work(path)
     except (ValueError, OSError) as error:
         return error
 

@@ -6,19 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from streamlasso.networks.options import Design, Images
 from streamlasso.sources.atlas import Atlas, load_atlas, read_coords
 from streamlasso.sources.bids import (
     Event,
+    doubts_about,
     find_confounds,
     find_events,
+    never_seen,
     read_confounds,
     read_events,
     within,
     without_confounds,
 )
 from streamlasso.sources.nifti import is_nifti, read_run
-from streamlasso.sources.series import SERIES_SUFFIXES, Series, is_series, read_series, subject_of
+from streamlasso.sources.series import (
+    SERIES_SUFFIXES,
+    TEXT_SUFFIXES,
+    Series,
+    is_series,
+    is_text,
+    read_series,
+    subject_of,
+)
 
 #: What a run of this command leaves last.
 RUN = "run.json"
@@ -37,6 +49,15 @@ class Subject:
     def name(self) -> str:
         return self.series.subject
 
+    @property
+    def t(self) -> np.ndarray:
+        """The number of each time point."""
+        return np.arange(len(self.series.values))
+
+    def seconds(self, start: float) -> np.ndarray | None:
+        """Of each time point, on the clock of the events; None if nobody says how far they are apart."""
+        return None if self.series.tr is None else start + self.t * self.series.tr
+
 
 def find_files(data: Sequence[Path], but: Sequence[Path | None] = ()) -> list[Path]:
     """The files named, and those in the folders named, without those that mean something else (`but`)."""
@@ -46,16 +67,22 @@ def find_files(data: Sequence[Path], but: Sequence[Path | None] = ()) -> list[Pa
             found += _inside(path, {other.absolute() for other in but if other is not None})
         elif not path.exists():
             raise ValueError(f"{path}: there is no such file or folder")
-        elif is_series(path) or is_nifti(path):
+        elif is_series(path) or is_nifti(path) or is_text(path):
             found.append(path)
         else:
             raise ValueError(
-                f"{path}: an unknown kind of file; {', '.join(SERIES_SUFFIXES)} (also .gz), .nii and .nii.gz are read"
+                f"{path}: an unknown kind of file; {', '.join((*SERIES_SUFFIXES, *TEXT_SUFFIXES))} (also .gz), "
+                ".nii and .nii.gz are read"
             )
-    names = [subject_of(path) for path in found]
-    twice = {name for name in names if names.count(name) > 1}
+    subjects: dict[str, list[Path]] = {}
+    for path in found:
+        subjects.setdefault(subject_of(path), []).append(path)
+    twice = next((name for name, paths in subjects.items() if len(paths) > 1), None)
     if twice:
-        raise ValueError(f"two files for {', '.join(sorted(twice))}; a subject's name is that of its file")
+        which = " and ".join(map(str, subjects[twice][:2]))
+        raise ValueError(
+            f"two files for {twice}, {which}: a subject's name is that of its file. Name one, or rename one"
+        )
     return found
 
 
@@ -81,6 +108,11 @@ def _last_word(path: Path) -> str:
 def open_atlas(paths: Sequence[Path], images: Images) -> Atlas | None:
     """The atlas, if any of the files needs one."""
     if not any(is_nifti(path) for path in paths):
+        if images.atlas is not None:
+            raise ValueError(
+                "--atlas: there is no image among the data, and region series need none; leave it out. "
+                "For a glass brain give --coords"
+            )
         return None
     if images.atlas is None:
         raise ValueError("images need a label atlas to become regions: --atlas ATLAS.nii.gz")
@@ -131,11 +163,16 @@ def _events(path: Path, series: Series, design: Design) -> tuple[list[Event], Se
     events = read_events(file)
     if series.tr is None:
         raise ValueError(f"{file}: events are in seconds, and nobody says how far volumes are apart; give --tr")
-    kept, words = within(events, design.start, design.start + len(series.values) * series.tr)
-    return kept, replace(series, notes=(*series.notes, words)) if words else series
+    n = len(series.values)
+    kept, words = within(events, design.start, design.start + n * series.tr)
+    unseen = never_seen(kept, design.start + np.arange(n) * series.tr, design.delay, series.tr)
+    notes = [*doubts_about(file, events), *([words] if words else []), *unseen]
+    return kept, replace(series, notes=(*series.notes, *notes))
 
 
 def _standardised(series: Series) -> Series:
     """So that the lams of regions and subjects can be averaged; a network does not depend on units."""
-    values = series.values - series.values.mean(axis=0)
+    # A power of two first: it rounds nothing, and squares of very large or small numbers have room.
+    values = np.ldexp(series.values, -np.frexp(np.abs(series.values).max(axis=0))[1])
+    values -= values.mean(axis=0)
     return replace(series, values=values / values.std(axis=0))

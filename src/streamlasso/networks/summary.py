@@ -12,9 +12,12 @@ import pyarrow
 from streamlasso.networks.following import Followed
 from streamlasso.networks.options import Design
 from streamlasso.sources.bids import Event
+from streamlasso.sources.series import named
 
 #: Networks that are drawn where neither events nor moments are given, as shares of the whole time.
 MOMENTS = (0.25, 0.5, 0.75, 1.0)
+#: Conditions of which networks are drawn at most.
+MOST_PICTURES = 12
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,34 @@ class Group:
     @property
     def longest(self) -> Followed:
         return max(self.subjects, key=lambda subject: len(subject.t))
+
+    def clock(self, subject: Followed) -> np.ndarray:
+        """Seconds if all subjects have them, else numbers of time points."""
+        return subject.seconds if self.timed and subject.seconds is not None else subject.t
+
+    @property
+    def notes(self) -> list[str]:
+        """What had to be left out or mended, in words, once for all whom it concerns."""
+        whom: dict[str, list[str]] = {}
+        for subject in self.subjects:
+            for note in subject.notes:
+                whom.setdefault(note, []).append(subject.subject)
+        told = [f"{named(names)}: {note}" for note, names in whom.items()]
+        return [*told, *self._regions_apart(), *self._too_many_conditions()]
+
+    def _too_many_conditions(self) -> list[str]:
+        n = len(self.shown)
+        if n <= MOST_PICTURES or self.design.at:
+            return []
+        return [f"{n} conditions: the {MOST_PICTURES} that lasted longest are drawn; nodes.parquet has all"]
+
+    def _regions_apart(self) -> list[str]:
+        common = set.intersection(*(set(subject.regions) for subject in self.subjects))
+        some = [region for region in self.regions if region not in common]
+        if not common:
+            return ["no region is in all subjects: do their files name them alike?"]
+        whom = "a mean over subjects is over those that have them"
+        return [f"{named(some)}: not in all subjects; {whom}"] if some else []
 
     def conditions(self, subject: Followed) -> np.ndarray:
         return subject.conditions(self.design.delay)
@@ -125,12 +156,13 @@ def pictures(group: Group) -> dict[str, list[np.ndarray]]:
     if group.design.at:
         return {_moment(group, when): _nearest(group, when) for when in group.design.at}
     shown = {name: [np.flatnonzero(group.conditions(s) == name) for s in group.subjects] for name in group.shown}
-    shown = {name: times for name, times in shown.items() if any(len(found) for found in times)}
+    lasted = {name: sum(map(len, times)) for name, times in shown.items()}
+    longest = sorted(filter(lasted.get, lasted), key=lambda name: -lasted[name])[:MOST_PICTURES]
+    shown = {name: times for name, times in shown.items() if name in longest}
     if shown:
         return {f"{name}, mean of blocks": times for name, times in shown.items()}
-    longest = group.longest
-    places = [round(share * (len(longest.t) - 1)) for share in MOMENTS]
-    whens = [float(longest.t[k]) if longest.seconds is None else float(longest.seconds[k]) for k in places]
+    clock = group.clock(group.longest)
+    whens = [float(clock[round(share * (len(clock) - 1))]) for share in MOMENTS]
     return {_moment(group, when): _nearest(group, when) for when in dict.fromkeys(whens)}
 
 
@@ -140,17 +172,20 @@ def _moment(group: Group, when: float) -> str:
 
 def _nearest(group: Group, when: float) -> list[np.ndarray]:
     """The time point of each subject; none for one whose scan was over by then."""
-    clocks = [subject.t if subject.seconds is None else subject.seconds for subject in group.subjects]
-    if not any(clock[0] <= when <= clock[-1] for clock in clocks):
-        longest = max(clocks, key=len)
-        unit = " s" if group.timed else ""
-        raise ValueError(
-            f"--at {when:g}: the scan lasts from {longest[0]:g} to {longest[-1]:g}{unit}; name moments within"
-        )
     return [
         np.array([np.argmin(np.abs(clock - when))] if clock[0] <= when <= clock[-1] else [], dtype=int)
-        for clock in clocks
+        for clock in map(group.clock, group.subjects)
     ]
+
+
+def moments_within(at: Sequence[float], clocks: Sequence[np.ndarray], timed: bool) -> tuple[tuple[float, ...], str]:
+    """The moments at which at least one scan was under way; words about the others."""
+    first, last = min(clock[0] for clock in clocks), max(clock[-1] for clock in clocks)
+    inside = tuple(when for when in at if any(clock[0] <= when <= clock[-1] for clock in clocks))
+    beyond = [f"{when:g}" for when in at if when not in inside]
+    ends = f"lasts from {first:g} to {last:g} s" if np.isfinite(last) else f"begins at {first:g} s"
+    lasts = f"the scan {ends}" if timed else f"time points are {first:g} to {last:g}"
+    return inside, f"--at {','.join(beyond)}: {lasts}; name moments within" if beyond else ""
 
 
 def mean_network(group: Group, times: Sequence[np.ndarray]) -> np.ndarray:

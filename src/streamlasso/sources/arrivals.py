@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import Any
 
 from streamlasso.sources.extras import needs_fmri
 from streamlasso.sources.nifti import is_nifti
+from streamlasso.sources.series import named
 from streamlasso.sources.volumes import Reading, Refused, Unreadable, is_volume, number_of
 
 #: Seconds for which a file must not have grown before it is read, where nobody says that it was closed.
@@ -62,16 +63,19 @@ class _Pending:
 class Arrivals:
     """The state of a watched folder. `look(now)` says what has come in the meantime.
 
-    read : a file -> `Reading`; `Unreadable` means not yet, or never: it is tried again whenever the file changes
+    read : a file -> the volumes that are whole by it; `Unreadable` means not yet, or never: it is tried again whenever
+        the file changes
+    came : the number of a volume that does not come -> what came of it, in words, if anything did
     patience : seconds that a missing volume is waited for once a later one is there, and a broken file to be mended
     """
 
     folder: Path
-    read: Callable[[Path], Reading]
+    read: Callable[[Path], Sequence[Reading]]
     patience: float = 5.0
     pattern: str = "*"
     expected: int | None = None
     series: str | None = None
+    came: Callable[[str | None, int], str] = lambda series, number: ""
     _pending: dict[Path, _Pending] = field(default_factory=dict)
     _known: dict[str, tuple[int, int]] = field(default_factory=dict)
     _ready: dict[int, Arrival | None] = field(default_factory=dict)
@@ -133,7 +137,7 @@ class Arrivals:
         if pending.tried != pending.look and (closed or settled):
             pending.tried = pending.look
             try:
-                reading = self.read(path)
+                readings = self.read(path)
             except Unreadable as error:
                 pending.error = str(error)
             except FileNotFoundError:
@@ -145,7 +149,8 @@ class Arrivals:
                 return
             else:
                 self._done(path)
-                yield from self._take(path, reading, pending.since)
+                for reading in readings:
+                    yield from self._take(path, reading, pending.since)
                 return
         if pending.tried == pending.look and now - pending.since >= self.patience:
             self._done(path)
@@ -237,7 +242,11 @@ class Arrivals:
         if self.expected is None:
             return Notice("start", f"the first volume that came is number {first}; the scan starts there")
         lost = f"volume {self.expected}" if first == self.expected + 1 else f"volumes {self.expected} to {first - 1}"
-        return Notice("missing", f"{lost} did not come within {self.patience:g} s; left out")
+        came = [
+            f"{words} of volume {k} did" for k in range(self.expected, first) if (words := self.came(self.series, k))
+        ]
+        some = f" ({named(came, 5)})" if came else ""
+        return Notice("missing", f"{lost} did not come within {self.patience:g} s{some}; left out")
 
 
 def _look_of(status: os.stat_result) -> tuple[int, int]:

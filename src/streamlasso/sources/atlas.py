@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -92,7 +91,9 @@ class Atlas:
 
 def _moved_words(atlas: Atlas, moved: Atlas, shape: tuple[int, ...], affine: np.ndarray) -> str:
     lost = [name for name, size in zip(atlas.names, moved.sizes, strict=True) if size == 0]
-    grids = f"the atlas ({grid(atlas.labels.shape, atlas.affine)}) and the image ({grid(shape, affine)})"
+    mine, other = grid(atlas.labels.shape, atlas.affine), grid(shape, affine)
+    apart = "" if mine != other else f", {_corners_apart(shape, atlas.affine, affine):.3g} mm off at most"
+    grids = f"the atlas ({mine}) and the image ({other}{apart})"
     if len(lost) > len(atlas.names) / 2:
         raise ValueError(
             f"{grids} do not overlap: {len(lost)} of {len(atlas.names)} regions have no voxel in the image. "
@@ -100,6 +101,12 @@ def _moved_words(atlas: Atlas, moved: Atlas, shape: tuple[int, ...], affine: np.
         )
     words = f"{grids} are on different grids; the atlas was resampled to the image, nearest label"
     return f"{words}; without voxels there, and left out: {named(lost)}" if lost else words
+
+
+def _corners_apart(shape: tuple[int, ...], affine: np.ndarray, other: np.ndarray) -> float:
+    """mm between the places to which two affines take the same corner, at most."""
+    corners = np.array([[*corner, 1.0] for corner in np.ndindex(2, 2, 2)]) * [*(side - 1 for side in shape), 1.0]
+    return float(np.linalg.norm(corners @ (np.asarray(affine) - other)[:3].T, axis=1).max())
 
 
 def grid(shape: tuple[int, ...], affine: np.ndarray) -> str:
@@ -137,7 +144,10 @@ def load_atlas(path: Path, names: Path | None = None) -> Atlas:
         raise ValueError(f"--atlas {path}: no image that can be read ({error})") from error
     data = data[..., 0] if data.ndim == 4 and data.shape[3] == 1 else data
     if data.ndim != 3:
-        raise ValueError(f"--atlas {path}: {data.ndim} dimensions; a label atlas is one 3-D volume of whole numbers")
+        raise ValueError(
+            f"--atlas {path}: {data.ndim} dimensions; a label atlas is one 3-D volume of whole numbers. "
+            "Of a probabilistic atlas take each voxel's likeliest region"
+        )
     rounded = np.rint(np.nan_to_num(data)).astype(int)
     if rounded.min() < 0 or not np.allclose(rounded, np.nan_to_num(data)):
         raise ValueError(f"--atlas {path}: labels are whole numbers, 0 for no region; this is another kind of image")
@@ -152,23 +162,53 @@ def load_atlas(path: Path, names: Path | None = None) -> Atlas:
 
 
 def read_names(path: Path | None, values: list[int]) -> tuple[str, ...]:
-    """A table with the columns index and name (BIDS `dseg.tsv`), or a list with a name a line, for all values."""
+    """A name for each value: from a table with a column of them (BIDS, AAL, FreeSurfer), or a name a line."""
     if path is None:
         return tuple(f"region {value}" for value in values)
-    lines = [line for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
-    delimiter = "\t" if lines and "\t" in lines[0] else ","
-    head = [cell.strip().lower() for cell in next(csv.reader(lines[:1], delimiter=delimiter), [])]
-    if {"index", "name"} <= set(head):
-        rows = csv.DictReader(lines[1:], head, delimiter=delimiter)
-        found = {int(row["index"]): row["name"].strip() for row in rows if re.fullmatch(r"\s*\d+\s*", row["index"])}
-        return tuple(found.get(value) or f"region {value}" for value in values)
-    names = [line.strip() for line in lines]
-    if len(names) != len(values):
+    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    delimiter = next((mark for mark in "\t;," if lines and mark in lines[0]), None)
+    rows = [[cell.strip() for cell in _split(line, delimiter)] for line in lines]
+    known = _numbered_names(rows, values)
+    if known:
+        return tuple(known.get(value) or f"region {value}" for value in values)
+    if len(lines) != len(values):
         raise ValueError(
-            f"{path}: {len(names)} names for {len(values)} regions; a name a line for each, "
+            f"{path}: {len(lines)} names for {len(values)} regions; a name a line for each, "
             "or a table with the columns index and name"
         )
-    return tuple(names)
+    return tuple(lines)
+
+
+def _split(line: str, delimiter: str | None) -> list[str]:
+    return line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+
+
+def _numbered_names(rows: list[list[str]], values: list[int]) -> dict[int, str]:
+    """The names by number. The columns are told by a first line with index and name, else by what is in them."""
+    head = [cell.lower() for cell in rows[0]] if rows else []
+    if {"index", "name"} <= set(head):
+        number, name = head.index("index"), head.index("name")
+    else:
+        whole = [row for row in rows if len(row) > 1]
+        width = min(map(len, whole), default=0)
+        numbers = [k for k in range(width) if set(values) <= {int(row[k]) for row in whole if row[k].isdigit()}]
+        words = [k for k in range(width) if not any(_is_number(row[k]) for row in whole)]
+        if not numbers or not words:
+            return {}
+        number, name = numbers[0], words[0]
+        # "Area 1", "Area 2" are names, not a table with blanks between its columns.
+        if len({row[name] for row in whole}) < len(whole):
+            return {}
+    rows = [row for row in rows if len(row) > max(number, name)]
+    return {int(row[number]): row[name] for row in rows if row[number].isdigit()}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(text) and np.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _beside(path: Path) -> Path | None:

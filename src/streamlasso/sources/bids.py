@@ -14,6 +14,8 @@ from streamlasso.sources.series import named
 
 #: What BIDS writes where there is no value.
 NOTHING = ("n/a", "")
+#: The column that says what was shown: BIDS' name for it, then what others call it.
+KINDS = ("trial_type", "condition")
 #: Confounds that are taken out if none are named: six of motion, two of tissue, and slow drifts; where they are there.
 MOTION = ("trans_x", "trans_y", "trans_z", "rot_x", "rot_y", "rot_z")
 USUAL = (*MOTION, "white_matter", "csf", "cosine*")
@@ -33,7 +35,7 @@ class Event:
 
 
 def read_events(path: Path) -> list[Event]:
-    """The events of a BIDS `events.tsv`, in the order of time. Without a `trial_type` all are of one kind, "event".
+    """The events of a BIDS `events.tsv`, in the order of time. Without a column of kinds all are of one kind, "event".
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,11 +44,14 @@ def read_events(path: Path) -> list[Event]:
     ...     read_events(path)
     [Event(onset=1.0, duration=0.0, condition='cue'), Event(onset=10.5, duration=18.0, condition='fear')]
     """
-    columns = read_tsv(path)
+    columns = {name.lower(): cells for name, cells in read_tsv(path).items()}
     lacking = [name for name in ("onset", "duration") if name not in columns]
     if lacking:
-        raise ValueError(f"{path}: no column {' and '.join(lacking)}; BIDS events have onset, duration, trial_type")
-    conditions = columns.get("trial_type", ["event"] * len(columns["onset"]))
+        raise ValueError(
+            f"{path}: no column {' and '.join(lacking)}; BIDS events have onset, duration, trial_type, "
+            "with tabs or commas between them"
+        )
+    conditions = next((columns[kind] for kind in KINDS if kind in columns), ["event"] * len(columns["onset"]))
     events = []
     for row, (onset, duration, condition) in enumerate(
         zip(columns["onset"], columns["duration"], conditions, strict=True), 2
@@ -58,6 +63,31 @@ def read_events(path: Path) -> list[Event]:
         if condition not in NOTHING:
             events.append(Event(start, length, condition))
     return sorted(events, key=lambda event: event.onset)
+
+
+def doubts_about(path: Path, events: Sequence[Event]) -> list[str]:
+    """What someone who wrote these events may not have meant, in words."""
+    if not events:
+        return [f"{path}: there are no events in it"]
+    columns = read_tsv(path)
+    if any(name.lower() in KINDS for name in columns):
+        return []
+    others = [name for name in columns if name.lower() not in ("onset", "duration")]
+    hint = f"; if one of {named(others)} tells them apart, call it so" if others else ""
+    return [f"{path}: no column trial_type, so all events are of one kind{hint}"]
+
+
+def never_seen(events: Sequence[Event], seconds: np.ndarray, delay: float, tr: float) -> list[str]:
+    """Conditions, in words, of which no time point can be told: their events are too short, or have no duration."""
+    seen = set(conditions_of(seconds, events, delay))
+    unseen = [name for name in dict.fromkeys(event.condition for event in events) if name not in seen]
+    if not unseen:
+        return []
+    longest = max(event.duration for event in events if event.condition in unseen)
+    return [
+        f"{named(unseen)}: no time point falls into such events, {delay:g} s later (the longest lasts {longest:g} s, "
+        f"volumes are {tr:g} s apart); no mean over them"
+    ]
 
 
 def within(events: Sequence[Event], start: float, stop: float) -> tuple[list[Event], str]:
@@ -73,6 +103,8 @@ def within(events: Sequence[Event], start: float, stop: float) -> tuple[list[Eve
         when = ", ".join(f"{event.condition} at {event.onset:g} s" for event in beyond[:5])
         more = f" and {len(beyond) - 5} more" if len(beyond) > 5 else ""
         words.append(f"events outside of the scan ({start:g} to {stop:g} s) left out: {when}{more}")
+        if not inside:
+            words.append("none is left; onsets, --tr and --start are in seconds")
     shortened = [event for event, new in zip(inside, cut, strict=True) if event != new]
     if shortened:
         words.append(
@@ -211,12 +243,14 @@ def _upwards(folder: Path) -> Iterator[Path]:
 
 
 def read_tsv(path: Path) -> dict[str, list[str]]:
-    """The columns of a table with tabs, as text."""
+    """The columns of a table with tabs, as text; one without tabs may have commas."""
     with open(path, newline="", encoding="utf-8-sig") as file:
         try:
-            rows = [row for row in csv.reader(file, delimiter="\t") if row]
+            lines = file.read().splitlines()
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}: the text is not UTF-8 ({error.reason})") from error
+    delimiter = "\t" if lines and "\t" in lines[0] else ","
+    rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
     if not rows:
         raise ValueError(f"{path}: there is nothing in it; a first line with the names of the columns is needed")
     head = [name.strip() for name in rows[0]]
@@ -235,7 +269,9 @@ def _seconds(path: Path, line: int, column: str, text: str) -> float:
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise ValueError(f"{path}, line {line}: the {column} {text!r} is no number of seconds")
+        raise ValueError(
+            f"{path}, line {line}: the {column} {text!r} is no number of seconds. Mend it, or take the line out"
+        )
     return value
 
 

@@ -22,6 +22,8 @@ from streamlasso.sources.series import Series, subject_of
 LARGE, BLOCK_BYTES = 1 << 29, 1 << 29
 #: Units of the fourth dimension of a NIfTI header, in seconds.
 UNITS = {"sec": 1.0, "msec": 1e-3, "usec": 1e-6, "unknown": 1.0}
+#: Nobody waits so many seconds from volume to volume: they are milliseconds, whatever they are called.
+TOO_LONG = 60.0
 
 
 def is_nifti(path: Path) -> bool:
@@ -32,6 +34,8 @@ def is_nifti(path: Path) -> bool:
 def load_run(path: Path) -> Any:
     """The image, whole: a file that is cut short is refused before anything is learnt of it."""
     nibabel = needs_fmri("nibabel")
+    if not is_nifti(path):
+        raise ValueError(f"{path}: no NIfTI image, which would end in .nii or .nii.gz")
     try:
         image = nibabel.load(path)
         if image.ndim != 4 or image.shape[3] < 2:
@@ -63,6 +67,11 @@ def opened_run(path: Path) -> Iterator[Any]:
 
 def seconds_per_volume(path: Path, image: Any) -> float | None:
     """From the BIDS sidecar, else from the image's header; None if neither says."""
+    told = _told_seconds(path, image)
+    return told / 1000 if told is not None and told >= TOO_LONG else told
+
+
+def _told_seconds(path: Path, image: Any) -> float | None:
     told = repetition_time(path)
     if told is not None:
         return told
@@ -99,7 +108,10 @@ def read_run(path: Path, atlas: Atlas) -> Series:
         size = max(1, BLOCK_BYTES // (8 * int(np.prod(image.shape[:3]))))
         for first in range(0, len(values), size):
             values[first : first + size] = _means(masker, fitted, image.slicer[..., first : first + size])
-        tr = seconds_per_volume(path, image)
+        told, tr = _told_seconds(path, image), seconds_per_volume(path, image)
+    resampled = bool(notes)
+    if told != tr:
+        notes.append(f"{told:g} s between volumes, it says: taken for milliseconds, {tr:g} s")
     series = Series(subject_of(path), values, atlas.names, tr, fitted.centres, tuple(notes))
     # Regions that were lost on the way to another grid are named already.
-    return series.keep(there, "" if notes else "no voxel in the image; left out")
+    return series.keep(there, "" if resampled else "no voxel in the image; left out")

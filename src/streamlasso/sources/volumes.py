@@ -1,4 +1,4 @@
-"""One volume from one file: NIfTI or DICOM (Siemens mosaic, enhanced multi-frame)."""
+"""What one file holds: a volume (NIfTI; DICOM as Siemens mosaic or enhanced multi-frame), or a slice of one (DICOM)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.sources.atlas import Atlas, grid, same_grid
 from streamlasso.sources.extras import needs_fmri
 from streamlasso.sources.nifti import is_nifti
 
 DICOM_SUFFIXES = (".dcm", ".ima", ".dicom")
+VOLUME_SUFFIXES = (".nii", ".nii.gz", *DICOM_SUFFIXES)
 #: DICOM's x and y run to the left and to the back, NIfTI's to the right and to the front.
 LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
+#: Where a slice's header says which volume it belongs to; the first is for that, the second is what else there may be.
+VOLUME_NUMBERS = ("TemporalPositionIdentifier", "AcquisitionNumber")
 LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 
@@ -40,6 +42,17 @@ class Volume:
     affine: np.ndarray
     series: str
     number: int | None
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A slice, `affine` from voxels to mm, its place across the slices in mm, and its volume's series and number."""
+
+    data: np.ndarray
+    affine: np.ndarray
+    place: float
+    series: str
+    number: int
 
 
 @dataclass(frozen=True)
@@ -70,8 +83,8 @@ def number_of(path: Path) -> tuple[str, int | None]:
     return stem[: found.start()] + stem[found.end() :], int(found[1])
 
 
-def read_volume(path: Path) -> Volume:
-    """The volume in a file. `Unreadable` if it is damaged or not all there, `Refused` if it is no volume."""
+def read_volume(path: Path) -> Volume | Slice:
+    """What is in a file. `Unreadable` if it is damaged or not all there, `Refused` if it is of no use."""
     try:
         return _read_nifti(path) if is_nifti(path) else _read_dicom(path)
     except (Refused, ImportError, FileNotFoundError):
@@ -94,7 +107,7 @@ def _read_nifti(path: Path) -> Volume:
     return Volume(data, np.asarray(image.affine), *number_of(path))
 
 
-def _read_dicom(path: Path) -> Volume:
+def _read_dicom(path: Path) -> Volume | Slice:
     pydicom = needs_fmri("pydicom")
     wrappers = needs_fmri("nibabel.nicom.dicomwrappers")
     with warnings.catch_warnings():
@@ -104,14 +117,30 @@ def _read_dicom(path: Path) -> Volume:
         if "PixelData" not in dataset:
             raise Unreadable("there is no image in it")
         wrapper = wrappers.wrapper_from_data(dataset)
-        if wrapper.image_shape is None or len(wrapper.image_shape) != 3:
-            raise Refused(
-                "one slice of a volume; whole volumes are needed, a file each: "
-                "export mosaics or enhanced DICOM, or NIfTI"
-            )
+        series = str(dataset.get("SeriesInstanceUID", ""))
+        if "MOSAIC" in dataset.get("ImageType", ()) and not wrapper.is_mosaic:
+            raise Refused("a mosaic whose header does not say how many slices there are in it (no Siemens CSA)", series)
         data = np.asarray(wrapper.get_data(), dtype=np.float64)
+        if data.ndim == 2:
+            return _slice(dataset, wrapper, data, series)
+        if data.ndim != 3:
+            raise Refused(f"{' x '.join(map(str, data.shape))} is not one volume; one file a volume is needed", series)
         affine = LPS_TO_RAS @ wrapper.affine
-    return Volume(data, affine, str(dataset.get("SeriesInstanceUID", "")), _instance(dataset, path))
+    return Volume(data, affine, series, _instance(dataset, path))
+
+
+def _slice(dataset: Any, wrapper: Any, data: np.ndarray, series: str) -> Slice:
+    """Echoes, and magnitude and phase, lie at the same places: they are series of their own."""
+    number = next((dataset[name].value for name in VOLUME_NUMBERS if dataset.get(name) is not None), None)
+    if number is None or wrapper.slice_indicator is None:
+        raise Refused(
+            "one slice, and its header does not say of which volume, or where it lies (TemporalPositionIdentifier or "
+            "AcquisitionNumber, ImagePositionPatient); export mosaics or enhanced DICOM, or NIfTI",
+            series,
+        )
+    kinds = [dataset.get("EchoNumbers") or 1, *list(dataset.get("ImageType", ()))[2:3]]
+    place = round(float(wrapper.slice_indicator), 2)
+    return Slice(data, LPS_TO_RAS @ wrapper.affine, place, " ".join(map(str, [series, *kinds])), int(number))
 
 
 def _instance(dataset: Any, path: Path) -> int | None:
@@ -119,33 +148,3 @@ def _instance(dataset: Any, path: Path) -> int | None:
         if dataset.get(name) is not None:
             return int(dataset[name].value)
     return number_of(path)[1]
-
-
-class RegionReader:
-    """Files -> means over the regions of an atlas. The first volume fixes the grid; others of it are refused.
-
-    notes : what fitting the atlas to that grid did, in words
-    """
-
-    def __init__(self, atlas: Atlas) -> None:
-        self.atlas = atlas
-        self.fitted: Atlas | None = None
-        self.notes: list[str] = []
-
-    def __call__(self, path: Path) -> Reading:
-        volume = read_volume(path)
-        fitted = self._fitted(volume)
-        means = fitted.means(volume.data)
-        return Reading(volume.series, volume.number, means)
-
-    def _fitted(self, volume: Volume) -> Atlas:
-        if self.fitted is None:
-            self.fitted, self.notes = self.atlas.onto(volume.data.shape, volume.affine)
-        elif not same_grid(self.fitted.labels.shape, self.fitted.affine, volume.data.shape, volume.affine):
-            raise Refused(
-                f"another grid ({grid(volume.data.shape, volume.affine)}) than the first volume's "
-                f"({grid(self.fitted.labels.shape, self.fitted.affine)})",
-                volume.series,
-                volume.number,
-            )
-        return self.fitted

@@ -114,6 +114,17 @@ WRITTEN = {
     "%Y-%m-%dT%H:%M:%S": True,
     "%Y-%m-%dT%H:%M:%SZ": True,
     "%Y-%m-%d %H:%M:%S.250": True,
+    "%Y-%m-%d %H:%M:%S UTC": True,
+    "%Y-%m-%d %H:%M:%S,250": True,
+    "%Y-%m-%dT%H:%M:%S+02": True,
+    "%Y-%m-%d %H:%M +0200": True,
+    "%m/%d/%Y %I:%M %p": True,
+    "%d.%m.%y %H:%M": True,
+    "%d %b %Y %H:%M": True,
+    "%d-%b-%y": False,
+    "%b %d, %Y": False,
+    "%m/%d/%y": False,
+    "%d/%m/%y": False,
     "%d/%m/%Y %H:%M": True,
     "%m/%d/%Y %H:%M": True,
     "%d.%m.%Y": False,
@@ -147,6 +158,37 @@ def test_dates_become_calendar_features(form):
     for name, column in found.items():
         np.testing.assert_allclose(column, [row[name.removeprefix("when: ")] for row in expected], atol=1e-12)
     assert encoder.time == "when"
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+@pytest.mark.parametrize("unit", [1, 1000, 1_000_000, 1_000_000_000])
+def test_numbers_since_1970_are_moments_if_they_are_called_so(unit, as_text):
+    epoch = datetime.datetime(1970, 1, 1)
+    values = [int((moment - epoch).total_seconds()) * unit for moment in MOMENTS]
+    rows = batch(Timestamp=list(map(str, values)) if as_text else values, other=values, y=np.arange(60) / 7)
+    encoder = encoder_of(rows)
+    found, _ = features_of(encoder, rows)
+    assert encoder.time == "Timestamp"
+    assert "other" in found, "a number by another name is a number"
+    expected = [calendar(moment, True) for moment in MOMENTS]
+    for name in expected[0]:
+        np.testing.assert_allclose(found[f"Timestamp: {name}"], [row[name] for row in expected], atol=1e-12)
+
+
+def test_eight_digits_are_a_day_if_they_are_called_so():
+    written = [int(moment.strftime("%Y%m%d")) for moment in MOMENTS]
+    rows = batch(date=written, number=written, y=np.arange(60) / 7)
+    found, _ = features_of(encoder_of(rows), rows)
+    np.testing.assert_array_equal(found["date: Sun"], [moment.weekday() == 6 for moment in MOMENTS])
+    np.testing.assert_array_equal(found["number"], written)
+    rows = batch(date=[*written[:-1], 20231399], y=np.arange(60) / 7)
+    assert "date" in encoder_of(rows).features
+
+
+def test_months():
+    rows = batch(month=["2023-11", "2023-12", "2024-01"] * 20, y=np.arange(60) / 7)
+    found, _ = features_of(encoder_of(rows), rows)
+    assert found["month: season cos"][2] == 1
 
 
 @pytest.mark.parametrize(
@@ -255,10 +297,15 @@ def test_a_column_that_is_empty_at_first_is_left_out_and_it_is_said():
     assert encoder.notes == ["column 'empty' is left out: it is empty in the first 3 rows"]
 
 
-def test_nested_columns_are_refused_with_advice():
-    rows = batch(items=[[1, 2], [3]], y=[1.5, 2.5])
+def test_nested_columns_are_left_out_and_it_is_said():
+    rows = batch(items=[[1, 2], [3]], x=[1.0, 2.0], y=[1.5, 2.5])
+    encoder = encoder_of(rows)
+    assert encoder.features == ["x"]
+    assert encoder.notes == ["column 'items' is left out: it holds list<item: int64>, no number, text or date"]
     with pytest.raises(ValueError, match="--drop items"):
-        encoder_of(rows)
+        encoder_of(rows, keep=["items"])
+    with pytest.raises(ValueError, match="'items' holds list"):
+        encoder_of(rows, target="items")
 
 
 def test_cells_of_another_kind_are_complained_of_and_left_out():
@@ -305,8 +352,10 @@ def test_the_family_is_guessed(values, family, classes):
 def test_a_family_that_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="'a': --family gaussian needs numbers"):
         Target.guess("y", pyarrow.array(["a", "b"]), "gaussian")
-    with pytest.raises(ValueError, match="3 different numbers"):
-        Target.guess("y", pyarrow.array([1, 2, 3]), "binomial")
+    with pytest.raises(ValueError, match="3 different numbers in the first 3 rows, and not all are whole"):
+        Target.guess("y", pyarrow.array([1, 2, 3.5]), "binomial")
+    with pytest.raises(ValueError, match="50 different numbers in the first 50 rows, and there may be 20 classes"):
+        Target.guess("y", pyarrow.array(list(range(50))), "binomial")
     with pytest.raises(ValueError, match="has no value in the first 2 rows"):
         Target.guess("y", pyarrow.array([None, None], pyarrow.float64()), "auto")
     with pytest.raises(ValueError, match="looks like a name"):
@@ -324,6 +373,24 @@ def test_values_that_the_family_cannot_have_are_complained_of():
     values, wrong = flags.values(flags.read(pyarrow.array([1, 2, None, 0])))
     assert values[[0, 2, 3]].tolist() == [1, -1, 0]
     assert "is 2, where there were two classes, 0 and 1" in wrong[1]
+    assert "--family binomial" in wrong[1]
+
+
+def test_whole_numbers_are_classes_if_asked_for():
+    target = Target.guess("y", pyarrow.array(["3", "1", "2"]), "binomial")
+    assert target.classes == [1, 2, 3]
+    values, wrong = target.values(target.read(pyarrow.array(["2", "7", None, "1.5", "x", "7"])))
+    assert target.classes == [1, 2, 3, 7]
+    assert values.tolist() == [1, 3, -1, -1, -1, 3]
+    assert list(wrong) == [3, 4]
+    assert "is 1.5, where there were the classes, 1 and 2 and 3" in wrong[3]
+
+
+def test_whole_numbers_that_may_be_classes_are_known():
+    assert Target.guess("y", pyarrow.array([0, 2, 1, 0]), "auto").few == [0, 1, 2]
+    assert Target.guess("y", pyarrow.array([0, 2, 1, 0]), "poisson").few == []
+    assert Target.guess("y", pyarrow.array([0, 1.5, 1, 0]), "auto").few == []
+    assert Target.guess("y", pyarrow.array(list(range(11))), "auto").few == []
 
 
 def test_classes_appear_as_they_come():

@@ -243,9 +243,17 @@ def test_a_stray_word_among_the_first_rows_does_not_make_numbers_text(column, re
     assert "'oops'" in error
 
 
-def test_decimal_commas_are_hinted_at(refused, tmp_path):
-    (tmp_path / "data.csv").write_text("x;y\n" + "".join(f"{i % 7},5;{i},25\n" for i in range(200)))
-    assert "write numbers like 1234.5" in refused(tmp_path / "data.csv", "--target", "y")
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x y\n1 2\n", "the only one is 'x y'; columns are told apart by a comma"),
+        ("1.5,2\n2.5,3\n", "the columns are 1.5, 2; a first line with their names is needed"),
+        ("x,y\n1,2\n", "there is one row in it"),
+    ],
+)
+def test_files_that_lack_something_say_what(text, words, refused, tmp_path):
+    (tmp_path / "data.csv").write_text(text)
+    assert words in refused(tmp_path / "data.csv", "--target", "y")
 
 
 def test_a_disk_that_is_full_is_named(mixed_csv, tmp_path, capsys, monkeypatch):

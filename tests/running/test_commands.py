@@ -103,6 +103,49 @@ def test_predict_writes_a_file_and_refuses_other_columns(whole, tmp_path, capsys
     assert "not a streamlasso checkpoint" in capsys.readouterr().err
 
 
+def test_what_is_odd_in_a_file_is_said_and_predict_reads_it_alike(tmp_path, capsys, undrawn, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [(i * 7 % 11 / 4, i * 5 % 13 / 2) for i in range(120)]
+    text = "".join(f"{x};{z};{1_700_000_000 + 60 * i};{x + z}\n" for i, (x, z) in enumerate(rows))
+    (tmp_path / "old.csv").write_text("x;z;timestamp;y\n" + text.replace(".", ","))
+    assert main(["run", "old.csv", "--target", "y", "--out", "out", "--tuner", "logrms"]) == 0
+    said = words(capsys.readouterr().err)
+    assert "'1,75' is read as 1.75 (columns x, z, y)" in said
+    assert "timestamp is read as seconds since 1970" in said
+    assert "give y away, being parts of it: if not known before, --drop z,x" in said
+    assert "'1,75' is read as 1.75" in (tmp_path / "out" / "report.html").read_text().replace("&#x27;", "'")
+    new = ["x;z;timestamp;y", "1.5;2;1700000000;", "1,5;2;1700000000;3,5"]
+    (tmp_path / "new.csv").write_text("\n".join(new) + "\n")
+    assert main(["predict", "out/model.safetensors", "new.csv"]) == 2
+    assert "column 'x' holds '1.5', where the first rows had numbers like 1.234,5" in capsys.readouterr().err
+    (tmp_path / "new.csv").write_text("\n".join([*new[:2], "oops", *new[2:]]) + "\n")
+    assert main(["predict", "out/model.safetensors", "new.csv"]) == 2
+    assert "new.csv: line 3: it has 1 fields" in capsys.readouterr().err
+    assert main(["predict", "out/model.safetensors", "new.csv", "--on-error", "skip"]) == 0
+    row, time, y, _ = capsys.readouterr().out.splitlines()[1].split(",")
+    assert (row, time, y) == ("2", "2023-11-14 22:13:20", "3.5")
+
+
+def test_whole_numbers_that_may_be_classes_are_said_with_the_option(tmp_path, capsys, undrawn):
+    (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{i % 7},{i % 7 % 3}\n" for i in range(60)))
+    arguments = [
+        "run",
+        str(tmp_path / "data.csv"),
+        "--target",
+        "y",
+        "--out",
+        str(tmp_path / "out"),
+        "--tuner",
+        "logrms",
+    ]
+    assert main(arguments) == 0
+    assert "y is 0, 1, 2: if these are classes and not amounts, --family binomial" in words(capsys.readouterr().err)
+    assert main([*arguments, "--family", "binomial"]) == 0
+    said = words(capsys.readouterr().err)
+    assert "target y: 3 classes (0, 1, 2), family binomial (as asked)" in said
+    assert "if these are classes" not in said
+
+
 def test_predict_does_not_judge_classes_that_the_model_never_met(tmp_path, capsys, undrawn, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [(i * 7 % 11 - 5, "yes" if i * 7 % 11 > 4 else "no") for i in range(120)]

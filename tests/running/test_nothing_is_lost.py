@@ -55,6 +55,30 @@ def test_killed_many_times_it_ends_the_same(form, mixed_csv, tmp_path):
     same_run(whole, killed, f"predictions.{form}")
 
 
+def test_rows_and_decimal_commas_are_as_before_after_an_interruption(tmp_path, undrawn, monkeypatch):
+    """Bad lines and cells on both sides of it; the file is so short at first that no comma has been seen in `n`."""
+    monkeypatch.setattr("streamlasso.sources.delimited.REACH", 50)
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{a:.3f};{int(9 * b) if i < 100 else 9 * b:.4g};{a + b:.3f}" for i, (a, b) in enumerate(rng.random((300, 2)))
+    ]
+    rows = [row.replace(".", ",") for row in rows]
+    for i in (20, 130, 131, 250):
+        rows[i] = "ragged"
+    for i in (60, 132, 251):
+        rows[i] = "0,5;oops;1,5"
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    more = ["--every", "40", "--on-error", "skip", "--tuner", "logrms"]
+    for n in (140, 300):
+        (tmp_path / "data.csv").write_text("\n".join(["x;n;y", *rows[:n]]) + "\n")
+        assert main(arguments(tmp_path / "data.csv", part, *more)) == 0
+    assert main(arguments(tmp_path / "data.csv", whole, *more)) == 0
+    same_run(whole, part)
+    said = csv.read_csv(part / "predictions.csv").to_pydict()
+    assert said["row"] == [i for i in range(300) if i not in (20, 130, 131, 250, 60, 132, 251)]
+    assert said["y"] == [float(rows[i].split(";")[2].replace(",", ".")) for i in said["row"]]
+
+
 def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path, monkeypatch):
     """Between the outputs and the checkpoint, and after the checkpoint; each time the process is gone at once."""
     options = Options(str(mixed_csv), "y", tmp_path / "out", checkpoint=tmp_path / "ckpt", every=50)

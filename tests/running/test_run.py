@@ -191,6 +191,40 @@ def test_rows_without_a_target_are_predicted_and_not_learnt(tmp_path, go):
     np.testing.assert_array_equal(trace["persistence"].to_numpy()[there], whole["persistence"].to_numpy())
 
 
+def european(lines):
+    """The same table as a program in Europe would write it."""
+    cells = [
+        [cell.replace(".", ",") if cell[:1] in "-0123456789" else cell for cell in line.split(",")] for line in lines
+    ]
+    return "\r\n".join(";".join([*row, "", ""]) for row in cells) + "\r\n"
+
+
+def test_decimal_commas_do_not_matter(mixed_csv, tmp_path, go):
+    (tmp_path / "europe.csv").write_text(european(mixed_csv.read_text().replace('"', "").splitlines()))
+    _, expected, whole = go(mixed_csv, out="point", lags={"y": [1]})
+    run, said, trace = go(tmp_path / "europe.csv", out="comma", lags={"y": [1]})
+    assert said.equals(expected)
+    assert trace.equals(whole)
+    assert any(" is read as " in note and note.endswith("(columns x, z, y)") for note in run.encoder.notes)
+
+
+def test_whole_numbers_are_classes_as_text_is(tmp_path, go, monkeypatch):
+    """Also one that comes late, and to the bit."""
+    monkeypatch.setattr("streamlasso.sources.delimited.REACH", 100)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = (X[:, 0] > 0) + 2 * ((X[:, 1] > 0.5) & (np.arange(600) >= 300))
+    for name, labels in {"numbers": "0123", "words": "abcd"}.items():
+        rows = [",".join([*map(repr, x), labels[k]]) for x, k in zip(X.tolist(), y, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("a,b,c,y\n" + "\n".join(rows) + "\n")
+    run, said, trace = go(tmp_path / "numbers.csv", out="numbers", family="binomial")
+    _, expected, whole = go(tmp_path / "words.csv", out="words")
+    assert set(run.learning.labels) == {0, 1, 2, 3}
+    assert ["abcd"[k] for k in said["prediction"].to_pylist()] == expected["prediction"].to_pylist()
+    assert said["probability"].equals(expected["probability"])
+    assert trace["loss"].equals(whole["loss"])
+
+
 def test_a_class_may_appear_late(tmp_path, go, monkeypatch):
     """The third class comes at row 400 and is soon recognised; before, it is never named."""
     rng = np.random.default_rng(0)
@@ -323,6 +357,7 @@ def test_skipped_rows_are_counted_and_the_rest_is_as_without_them(mixed_csv, tmp
     _, expected, _ = go(mixed_csv, out="good")
     run, said, _ = go(tmp_path / "bad.csv", out="bad", on_error="skip")
     assert said["prediction"].equals(expected["prediction"])
+    assert said["row"].to_pylist() == [i for i in range(603) if i not in (99, 299, 499)], "their place in the data"
     n, kept = run.skipped
     assert n == 3
     assert [words.split(": ")[-2].split()[-1] for words in kept] == ["101", "301", "501"]

@@ -145,6 +145,53 @@ def test_odd_first_lines(tmp_path):
     assert [value for (value,) in rows_of(source).values()] == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("\n \n\r\na,b\n1,2\n", {"a": [1], "b": [2]}),
+        ("a,b\n\n\n1,2\n\n", {"a": [1], "b": [2]}),
+        ("m, raw, mean;m, b;c\n1;2;3\n", {"m, raw, mean": [1], "m, b": [2], "c": [3]}),
+        ('"a; b";"c; d, e, f"\n1;2\n', {"a; b": [1], "c; d, e, f": [2]}),
+        ("a,b\n1,2,\n3,4,\n", {"a": [1, 3], "b": [2, 4], "column 3": [np.nan, np.nan]}),
+        ("a,b,,\n1,2,,\n", {"a": [1], "b": [2], "column 3": [np.nan], "column 4": [np.nan]}),
+    ],
+)
+def test_odd_beginnings(text, columns, tmp_path):
+    (tmp_path / "data.csv").write_text(text)
+    found = rows_of(open_source(str(tmp_path / "data.csv"), Complaints()))
+    assert list(found) == list(columns)
+    np.testing.assert_equal(found, columns)
+
+
+def test_lines_are_counted_from_the_first_even_if_it_is_empty(tmp_path):
+    (tmp_path / "data.csv").write_text("\n\na,b\n1,2\noops\n")
+    with pytest.raises(ValueError, match="line 5: it has 1 fields"):
+        list(open_source(str(tmp_path / "data.csv"), Complaints()).blocks())
+
+
+def test_names_alone_in_a_pipe_are_waited_with(monkeypatch):
+    """The delimiter is told by two lines, however they come."""
+    read, write = os.pipe()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(os.fdopen(read, "rb")))
+    os.write(write, b"m, raw, mean;b\n")
+    threading.Timer(0.2, lambda: (os.write(write, b"1;2\n"), os.close(write))).start()
+    assert rows_of(open_source("-", Complaints())) == {"m, raw, mean": [1], "b": [2]}
+
+
+def test_old_text_is_read_line_by_line_and_it_is_said(tmp_path):
+    """However it is cut into blocks: each line is UTF-8 or it is not."""
+    lines = ["Größe,y", *("Köln,€" if i % 3 else "Ærø,é" for i in range(50))]
+    codes = ["cp1252", *("utf-8" if i % 5 else "cp1252" for i in range(50))]
+    data = b"".join((line + "\n").encode(code) for line, code in zip(lines, codes, strict=True))
+    (tmp_path / "data.csv").write_bytes(data)
+    source = open_source(str(tmp_path / "data.csv"), Complaints())
+    assert rows_of(source) == {
+        "Größe": [line.split(",")[0] for line in lines[1:]],
+        "y": [line.split(",")[1] for line in lines[1:]],
+    }
+    assert source.format == "CSV (not UTF-8: read as Windows-1252)"
+
+
 def test_missing_cells_are_missing(tmp_path):
     (tmp_path / "data.csv").write_text('a,b\n1,NA\n?,x\n,""\nnan,NULL\n')
     (batch,) = [block.rows for block in open_source(str(tmp_path / "data.csv"), Complaints()).blocks()]
@@ -176,6 +223,8 @@ def test_ragged_lines_are_skipped_and_counted(tmp_path):
     assert complaints.n == 3
     assert [words.split(":")[0] for words in complaints.kept] == ["line 5", "line 8", "line 10"]
     assert [block.where(i) for i in range(4)] == ["line 2", "line 3", "line 7", "line 9"]
+    assert block.place.tolist() == [0, 1, 3, 5], "ragged rows count, empty lines do not"
+    assert (block.after(2).where(1), block.after(2).place.tolist()) == ("line 9", [3, 5])
 
 
 def test_lines_are_counted_over_blocks(tmp_path):
@@ -194,7 +243,28 @@ def test_bad_json_lines(line, tmp_path):
     (block,) = open_source(str(tmp_path / "data.jsonl"), complaints).blocks()
     assert block.rows["a"].to_pylist() == [1, 2]
     assert block.where(1) == "line 4"
+    assert block.place.tolist() == [0, 2]
     assert complaints.n == 1
+
+
+def test_places_are_counted_over_blocks(tmp_path):
+    lines = [f"{i},x" if i % 1000 != 500 else "ragged" for i in range(400_000)]
+    (tmp_path / "data.csv").write_text("a,b\n" + "\n".join(lines) + "\n")
+    blocks = list(open_source(str(tmp_path / "data.csv"), Complaints("skip")).blocks())
+    assert len(blocks) > 2
+    for block in blocks:
+        assert block.rows["a"].cast("int64").to_pylist() == block.place.tolist()
+
+
+def test_objects_within_json_objects_are_columns(tmp_path):
+    lines = ['{"a": {"b": 1, "c": {"d": 2}}, "e": 3}', '{"a": {"b": 4}, "e": 5}', '{"a": null, "e": 6}']
+    (tmp_path / "data.jsonl").write_text("\n".join(lines) + "\n")
+    (block,) = open_source(str(tmp_path / "data.jsonl"), Complaints()).blocks()
+    assert {name: block.rows[name].to_pylist() for name in ("a.b", "a.c.d", "e")} == {
+        "a.b": [1, 4, None],
+        "a.c.d": [2, None, None],
+        "e": [3, 5, 6],
+    }
 
 
 def test_json_values_of_all_kinds(tmp_path):
@@ -235,7 +305,8 @@ def test_a_packed_file_that_is_cut_short(on_error, tmp_path):
         ("data.feather", b"ARROW1 cut short", "damaged or cut short"),
         ("data.json", b'[{"a": 1}]', "jq -c"),
         ("data.csv", b"", "there is nothing in it"),
-        ("data.csv", b"a,b\n1,\xff\xfe\n", "line 2: the text is not UTF-8"),
+        ("data.csv", b"\n \n\r\n", "there is nothing in it"),
+        ("data.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16; convert it"),
     ],
 )
 def test_files_that_cannot_be_read_say_so_in_a_line(name, content, words, tmp_path):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pyarrow
 
-from streamlasso.encoding import reading
+from streamlasso.encoding import moments, reading
 
 #: Levels of a text column with a feature of their own; all further ones share one.
 MOST_LEVELS = 30
@@ -35,16 +35,16 @@ class Column(Protocol):
 
 
 class Number:
-    """Numbers as they are."""
+    """Numbers as they are; `form` says how they are written (`notation.py`)."""
 
     kind = "number"
     nothing = np.nan
 
-    def __init__(self, name: str, last: float = np.nan) -> None:
-        self.name, self.last = name, float("nan" if last is None else last)
+    def __init__(self, name: str, last: float = np.nan, form: str | None = None) -> None:
+        self.name, self.last, self.form = name, float("nan" if last is None else last), form
 
     def read(self, cells: pyarrow.Array) -> tuple[np.ndarray, np.ndarray]:
-        return reading.numbers(cells)
+        return reading.numbers(cells, self.form)
 
     def missing(self, values: np.ndarray) -> np.ndarray:
         return np.isnan(values)
@@ -59,7 +59,8 @@ class Number:
         X[:, place[self.name]] = np.where(np.isnan(values), 0.0, values)
 
     def state(self) -> dict[str, Any]:
-        return {"name": self.name, "last": None if np.isnan(self.last) else float(self.last)}
+        last = None if np.isnan(self.last) else float(self.last)
+        return {"name": self.name, "last": last, **({"form": self.form} if self.form else {})}
 
 
 class Levels:
@@ -112,7 +113,7 @@ class Calendar:
         self.last = np.datetime64("NaT" if last is None else last, "s")
 
     def read(self, cells: pyarrow.Array) -> tuple[np.ndarray, np.ndarray]:
-        return reading.moments(cells, self.form)
+        return moments.moments(cells, self.form)
 
     def missing(self, values: np.ndarray) -> np.ndarray:
         return np.isnat(values)

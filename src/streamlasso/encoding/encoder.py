@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -11,6 +12,8 @@ import pyarrow
 from streamlasso.core.engine import LARGEST
 from streamlasso.encoding.columns import KINDS, MOST_LEVELS, OTHER, Calendar, Levels, Number, carried
 from streamlasso.encoding.kinds import column_of, is_category
+from streamlasso.encoding.notation import example
+from streamlasso.encoding.reading import is_nested
 from streamlasso.encoding.target import Target, nearest
 
 #: Features in all beyond which no level gets one of its own.
@@ -42,6 +45,7 @@ class Encoded(NamedTuple):
     target : numbers, or places among the classes; NaN, or -1, where missing
     known : rows that can be learnt: not those without a past, where lags were asked for
     time : what the time column holds, or None
+    place : which of the rows given these are: not those that could not be read
     """
 
     X: np.ndarray
@@ -49,6 +53,7 @@ class Encoded(NamedTuple):
     target: np.ndarray
     known: np.ndarray
     time: np.ndarray | None
+    place: np.ndarray
 
 
 class Encoder:
@@ -98,24 +103,32 @@ class Encoder:
         drop: Iterable[str] = (),
         lags: Mapping[str, list[int]] | None = None,
         time: str | None = None,
+        forms: Mapping[str, str] | None = None,
     ) -> Self:
-        """Judge every column by these rows. What they show has its features from the start."""
+        """Judge every column by these rows. What they show has its features from the start.
+
+        forms : how the numbers of columns are written, where it is not plainly (`forms.py`)
+        """
         keep, drop = list(keep), list(drop)
         _refuse_unknown(rows, {"--keep": keep, "--drop": drop, "--lags": lags or {}, "--time": [time] if time else []})
         names = [name for name in (keep or rows.schema.names) if name != target.name and name not in drop]
-        found = {name: column_of(name, rows[name]) for name in names}
-        notes = [why for name, column in found.items() if (why := _left_out(column, rows[name], name in keep))]
+        forms = forms or {}
+        nested = [name for name in names if is_nested(rows[name]) and name not in keep]
+        names = [name for name in names if name not in nested]
+        found = {name: column_of(name, rows[name], forms.get(name)) for name in names}
+        notes = [f"column {name!r} is left out: it holds {rows[name].type}, no number, text or date" for name in nested]
+        notes += [why for name, column in found.items() if (why := _left_out(column, rows[name], name in keep))]
         columns = [column for name, column in found.items() if not _left_out(column, rows[name], name in keep)]
         time = time or _time_among(columns)
         columns = [column for column in columns if column.name != time or not isinstance(column, Number)]
         encoder = cls(target, columns, [], lags=lags, time=time, notes=notes)
-        encoder.time_column = column_of(time, rows[time]) if time else None
+        encoder.time_column = column_of(time, rows[time], forms.get(time)) if time else None
         encoder._check_lags()
         encoder._lay_out(rows)
         if not encoder.features:
             raise ValueError(
-                f"there is no feature left beside the target {target.name!r}: see --keep, --drop and --lags"
-                + "".join(f"; {note}" for note in notes[:3])
+                f"there is no feature left beside the target {target.name!r}: see --keep and --drop, or take its past "
+                f"for one, --lags {shlex.quote(target.name)}:1" + "".join(f"; {note}" for note in notes[:3])
             )
         return encoder
 
@@ -173,7 +186,8 @@ class Encoder:
             complain(i, wrong[i])
         fit = np.array([i not in wrong for i in range(len(target))], dtype=bool)
         time = None if cells.time is None else cells.time[fit]
-        return self._encode({name: values[fit] for name, (values, _) in read.items()}, target[fit], time, grow)
+        filled = {name: values[fit] for name, (values, _) in read.items()}
+        return self._encode(filled, target[fit], time, np.flatnonzero(fit), grow)
 
     def _unfit(self, cells: Cells) -> Iterator[tuple[int, str]]:
         """Rows with a cell that is not what its column held so far, and what is wrong."""
@@ -199,7 +213,14 @@ class Encoder:
         values[unfit] = self.time_column.nothing
         return values
 
-    def _encode(self, read: dict[str, np.ndarray], target: np.ndarray, time: np.ndarray | None, grow: bool) -> Encoded:
+    def _encode(
+        self,
+        read: dict[str, np.ndarray],
+        target: np.ndarray,
+        time: np.ndarray | None,
+        place: np.ndarray,
+        grow: bool,
+    ) -> Encoded:
         n_rows = len(target)
         filled, holes, known = {}, {}, np.ones(n_rows, bool)
         for column in self.columns:
@@ -220,7 +241,7 @@ class Encoder:
             indicator = self.place.get(f"{column.name} missing")
             if indicator is not None and column.name in holes:
                 X[:, indicator] = holes[column.name]
-        return Encoded(X, width, target, known, time)
+        return Encoded(X, width, target, known, time, place)
 
     def _newcomers(
         self, everything: list[tuple[Any, np.ndarray]], holes: dict[str, np.ndarray]
@@ -342,10 +363,10 @@ def _refuse_unknown(rows: pyarrow.RecordBatch, asked: Mapping[str, Iterable[str]
 
 def _left_out(column: Any, cells: pyarrow.Array, kept: bool) -> str:
     """Why a column is no feature, or nothing."""
-    if cells.null_count == len(cells):
+    if column.missing(np.array([column.last]))[0]:
         return f"column {column.name!r} is left out: it is empty in the first {len(cells):,} rows"
     if isinstance(column, Levels) and not kept and not is_category(cells):
-        keep = f"--keep {column.name} keeps it"
+        keep = f"--keep {shlex.quote(column.name)} keeps it"
         return f"column {column.name!r} is left out: its text differs in nearly every row; {keep}"
     return ""
 
@@ -356,4 +377,6 @@ def _time_among(columns: list[Any]) -> str | None:
 
 
 def _said(column: Any) -> str:
-    return "dates" if isinstance(column, Calendar) else "numbers"
+    if isinstance(column, Calendar):
+        return "dates"
+    return f"numbers like {example(column.form)}" if column.form else "numbers"

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import numpy as np
 import pyarrow
 from pyarrow import types
 
-from streamlasso.encoding import reading
+from streamlasso.encoding import moments, reading
 from streamlasso.encoding.columns import Calendar, Levels, Number
 
 #: Text of which more than this share of so many first rows are different is no category.
 MOSTLY_DIFFERENT, ENOUGH = 0.5, 100
 
 
-def column_of(name: str, cells: pyarrow.Array) -> Any:
-    """A column of the right kind; the first value that is there stands for those missing before it."""
-    column = _column(name, cells)
+def column_of(name: str, cells: pyarrow.Array, form: str | None = None) -> Any:
+    """A column of the right kind; the first value that is there stands for those missing before it.
+
+    form : how its numbers are written (`notation.py`)
+    """
+    column = _column(name, cells, form)
     values, _ = column.read(cells)
     there = np.flatnonzero(~column.missing(values))
     if len(there):
@@ -25,28 +29,26 @@ def column_of(name: str, cells: pyarrow.Array) -> Any:
     return column
 
 
-def _column(name: str, cells: pyarrow.Array) -> Any:
+def _column(name: str, cells: pyarrow.Array, form: str | None) -> Any:
     if reading.is_nested(cells):
-        raise ValueError(
-            f"column {name!r} holds {cells.type}: numbers, text or dates are needed; leave it out: --drop {name}"
-        )
+        drop = f"--drop {shlex.quote(name)}"
+        raise ValueError(f"column {name!r} holds {cells.type}: numbers, text or dates are needed; leave it out: {drop}")
     if reading.is_moment(cells):
         return _calendar(name, cells, None)
     if types.is_dictionary(cells.type):
         return Levels(name)
-    if not reading.is_text(cells):
-        return Number(name)
-    if reading.holds_numbers(cells):
-        return Number(name)
-    form = reading.format_of(cells)
-    return Levels(name) if form is None else _calendar(name, cells, form)
+    if not reading.is_text(cells) or reading.holds_numbers(cells, form):
+        when = moments.format_of_numbers(name, cells)
+        return Number(name, form=form) if when is None else _calendar(name, cells, when)
+    days = moments.format_of(cells)
+    return Levels(name) if days is None else _calendar(name, cells, days)
 
 
 def _calendar(name: str, cells: pyarrow.Array, form: str | None) -> Calendar:
-    values, _ = reading.moments(cells, form)
+    values, _ = moments.moments(cells, form)
     values = values[~np.isnat(values)]
     hours = bool(np.any(values.astype(np.int64) % 86_400 != 0))
-    days = not types.is_time(cells.type) if form is None else "%d" in form
+    days = not types.is_time(cells.type) if form is None else form not in moments.TIMES
     return Calendar(name, form=form, days=days, hours=hours or not days)
 
 

@@ -12,11 +12,12 @@ from streamlasso.core.engine import LARGEST
 from streamlasso.encoding import reading
 from streamlasso.settings import as_family
 
-#: More classes than this are no classes.
-MOST_CLASSES = 20
+#: More classes than this are no classes; whole numbers of so few different values may be some.
+MOST_CLASSES, FEW = 20, 10
 #: Whole numbers are counts if the least is within this share of their mean, and they vary at least half as much as
 #: counts with this mean would: a score from 3 to 9 or a price is none.
 NEAR_ZERO, LEAST_DISPERSION = 0.1, 0.5
+CLASSES = "--family binomial"
 
 
 class Target:
@@ -25,6 +26,8 @@ class Target:
     family : its name
     classes : the labels so far, or None
     guessed : whether the family was read off the first rows
+    form : how numbers are written (`notation.py`)
+    few : the values, where a guess took them for numbers and they may be classes
 
     >>> import pyarrow
     >>> from streamlasso.encoding import Target
@@ -34,38 +37,56 @@ class Target:
     ['ham', 'spam']
     """
 
-    def __init__(self, name: str, family: str, classes: list[Any] | None = None, guessed: bool = False) -> None:
-        self.name, self.family, self.classes, self.guessed = name, family, classes, guessed
+    def __init__(
+        self,
+        name: str,
+        family: str,
+        classes: list[Any] | None = None,
+        guessed: bool = False,
+        form: str | None = None,
+    ) -> None:
+        self.name, self.family, self.classes, self.guessed, self.form = name, family, classes, guessed, form
+        self.few: list[int] = []
 
     @classmethod
-    def guess(cls, name: str, cells: pyarrow.Array, family: str) -> Target:
+    def guess(cls, name: str, cells: pyarrow.Array, family: str, form: str | None = None) -> Target:
         """The target as its first rows show it, of the given family or, for "auto", of the one that fits."""
-        values, unfit = reading.numbers(cells)
+        if reading.is_nested(cells):
+            raise ValueError(f"the target {name!r} holds {cells.type}, no number or text; name another --target")
+        values, unfit = reading.numbers(cells, form)
         known = values[~np.isnan(values)]
         if not len(known) and not unfit.any():
             raise ValueError(
                 f"the target {name!r} has no value in the first {len(cells):,} rows; name another --target"
             )
-        words = not reading.holds_numbers(cells)
+        words = not reading.holds_numbers(cells, form)
         if words and family not in ("auto", "binomial"):
             cell = cells[int(np.flatnonzero(unfit)[0])].as_py()
             raise ValueError(
                 f"the target {name!r} holds {cell!r}: --family {family} needs numbers; for classes, --family binomial"
             )
         found = _family_of(known, words) if family == "auto" else family
-        classes = _labels(cells, values, words) if found == "binomial" else None
-        return cls(name, found, classes, family == "auto")
+        classes = _labels(name, cells, values, words) if found == "binomial" else None
+        target = cls(name, found, classes, family == "auto", None if words else form)
+        if target.guessed and classes is None:
+            target.few = _few_whole(known)
+        return target
 
     @property
     def as_words(self) -> bool:
         """Are the labels text?"""
         return self.classes is not None and any(isinstance(label, str) for label in self.classes)
 
+    @property
+    def may_grow(self) -> bool:
+        """May new classes appear? Not where two numbers were only guessed to be classes."""
+        return self.as_words or (self.classes is not None and not self.guessed)
+
     def read(self, cells: pyarrow.Array) -> np.ndarray:
         """The cells as they are: numbers and, as objects, labels and what is neither."""
         if self.as_words:
             return reading.words(cells)
-        values, unfit = reading.numbers(cells)
+        values, unfit = reading.numbers(cells, self.form)
         if self.classes is None and not unfit.any():
             return values
         labels = np.array([None if np.isnan(value) else _plain(value) for value in values], dtype=object)
@@ -103,7 +124,7 @@ class Target:
             return -1
         if label in self.classes:
             return self.classes.index(label)
-        if not self.as_words and (isinstance(label, str) or len(self.classes) >= 2):
+        if not self.as_words and not self._may_be_class(label):
             return None
         if len(self.classes) >= MOST_CLASSES:
             raise ValueError(
@@ -113,12 +134,15 @@ class Target:
         self.classes.append(label)
         return len(self.classes) - 1
 
-    def _complaint(self, label: Any) -> str:
-        return f"the target {self.name!r} is {label!r}, where there were two classes, {self._listed}{self._advice}"
+    def _may_be_class(self, label: Any) -> bool:
+        """Of labels that are numbers: the second, and where classes were asked for, every whole one."""
+        assert self.classes is not None
+        return not isinstance(label, str) and (len(self.classes) < 2 or (self.may_grow and isinstance(label, int)))
 
-    @property
-    def _listed(self) -> str:
-        return " and ".join(map(str, self.classes or []))
+    def _complaint(self, label: Any) -> str:
+        there = f"{'two classes' if self.guessed else 'the classes'}, {' and '.join(map(str, self.classes or []))}"
+        more = f" (for more classes, {CLASSES})" if self.guessed and isinstance(label, int) else ""
+        return f"the target {self.name!r} is {label!r}, where there were {there}{self._advice}{more}"
 
     @property
     def _advice(self) -> str:
@@ -135,7 +159,8 @@ class Target:
         return {"poisson": f"log(1 + {self.name})", "gamma": f"log {self.name}"}.get(self.family, self.name)
 
     def state(self) -> dict[str, Any]:
-        return {"name": self.name, "family": self.family, "classes": self.classes, "guessed": self.guessed}
+        form = {"form": self.form} if self.form else {}
+        return {"name": self.name, "family": self.family, "classes": self.classes, "guessed": self.guessed, **form}
 
 
 def _family_of(values: np.ndarray, words: bool) -> str:
@@ -152,21 +177,34 @@ def _family_of(values: np.ndarray, words: bool) -> str:
     return "gaussian"
 
 
-def _labels(cells: pyarrow.Array, values: np.ndarray, words: bool) -> list[Any]:
+def _few_whole(values: np.ndarray) -> list[int]:
+    """The different values, if they are whole and few enough to be classes."""
+    different = np.unique(values)
+    whole = 2 < len(different) <= FEW and bool(np.all(different == np.round(different)))
+    return [int(value) for value in different] if whole else []
+
+
+def _labels(name: str, cells: pyarrow.Array, values: np.ndarray, words: bool) -> list[Any]:
     """The classes among the first rows, in their own order."""
     if words:
         labels: list[Any] = sorted({label for label in reading.words(cells) if label is not None})
     else:
         labels = [_plain(value) for value in np.unique(values[~np.isnan(values)])]
-    if not words and len(labels) > 2:
+    n, where = len(labels), f"in the first {len(cells):,} rows"
+    if not words and n > 2 and not all(isinstance(label, int) for label in labels):
         raise ValueError(
-            f"--family binomial: the target holds {len(labels)} different numbers in the first rows, not two; as "
-            "classes they have to be text"
+            f"{CLASSES}: the target {name!r} holds {n:,} different numbers {where}, and not all are whole; classes are "
+            "text or whole numbers"
         )
-    if len(labels) > MOST_CLASSES:
+    if not words and n > MOST_CLASSES:
         raise ValueError(
-            f"the target has {len(labels)} different texts in the first {len(cells):,} rows, such as {labels[0]!r}: it "
-            "looks like a name or free text; name another --target, or write numbers like 1234.5"
+            f"{CLASSES}: the target {name!r} holds {n:,} different numbers {where}, and there may be {MOST_CLASSES} "
+            "classes at most; leave the family to be guessed, or name another --target"
+        )
+    if n > MOST_CLASSES:
+        raise ValueError(
+            f"the target {name!r} has {n:,} different texts {where}, such as {labels[0]!r}: it looks like a name or "
+            "free text; name another --target, or write numbers like 1234.5"
         )
     return labels
 
@@ -177,7 +215,17 @@ def _plain(value: float) -> Any:
 
 def nearest(name: str, columns: list[str]) -> str:
     """Did you mean ...?"""
+    if len(columns) == 1:
+        return f"the only one is {columns[0]!r}; columns are told apart by a comma, a semicolon, a tab or |"
     lower = {column.lower(): column for column in reversed(columns)}
     close = get_close_matches(name.lower(), lower, n=1)
     shown = ", ".join(columns[:12]) + (", ..." if len(columns) > 12 else "")
-    return f"did you mean {lower[close[0]]!r}?" if close else f"the columns are {shown}"
+    if close:
+        return f"did you mean {lower[close[0]]!r}?"
+    return f"the columns are {shown}" + ("; a first line with their names is needed" if _are_values(columns) else "")
+
+
+def _are_values(names: list[str]) -> bool:
+    """Is it rather a row than a line of names?"""
+    values, unfit = reading.numbers(pyarrow.array(names))
+    return bool(np.mean(unfit) < 0.5 and np.any(np.mod(values[~unfit], 1) != 0))

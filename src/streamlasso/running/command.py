@@ -8,6 +8,7 @@ from rich.console import Console
 
 from streamlasso.digest import Digest
 from streamlasso.encoding import Target
+from streamlasso.encoding.target import CLASSES
 from streamlasso.report import count, doubt
 from streamlasso.running.finish import active_table, change_table, finish, loss_table, notes_of
 from streamlasso.running.live import Silence, Terminal, View
@@ -48,12 +49,18 @@ def introduction(run: Run) -> list[str]:
     words = [
         f"{run.source.format}; target {target.name}: {_in_words(target)} ({how})",
         f"{count(len(encoder.features), 'feature')} from {count(len(encoder.columns), 'column')}{time}",
+        *_perhaps_classes(target),
         *encoder.notes,
     ]
     if run.resumed:
         again = "; the same rows have to come again, and are passed over" if run.options.data == "-" else ""
         words.append(f"going on after {run.position:,} rows, from {run.options.checkpoint}{again}")
     return words
+
+
+def _perhaps_classes(target: Target) -> list[str]:
+    values = ", ".join(map(str, target.few))
+    return [f"{target.name} is {values}: if these are classes and not amounts, {CLASSES}"] if target.few else []
 
 
 def _in_words(target: Target) -> str:

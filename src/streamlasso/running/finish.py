@@ -55,6 +55,8 @@ def finish(
 
 
 def _refuse_constant(run: Run) -> None:
+    if run.n_rows == 1:
+        raise ValueError(f"{run.options.data}: there is one row in it, which nothing could predict; more are needed")
     if not run.learning.rivals.varied:
         raise ValueError(
             f"the target {run.options.target!r} has the same value in all {run.n_rows:,} rows: there is nothing to "

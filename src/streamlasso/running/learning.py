@@ -140,7 +140,7 @@ class Learning:
 
     def _remember(self, X: np.ndarray) -> None:
         """Only where a class may still appear."""
-        if self.target.as_words:
+        if self.target.may_grow:
             self.recent = np.vstack([self.recent, X])[-N_RECENT:]
 
     def _judged(

@@ -17,7 +17,7 @@ from streamlasso.progressive import losses_of
 from streamlasso.running.learning import Learning
 from streamlasso.running.options import refuse_same_file
 from streamlasso.running.outputs import open_predictions, or_null
-from streamlasso.running.run import CHUNK
+from streamlasso.running.run import CHUNK, named
 from streamlasso.sources import Complaints, open_source
 from streamlasso.sources.base import Block
 
@@ -65,13 +65,13 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
     file = open_predictions(out)
     counts = {"rows": 0.0, "judged": 0.0, "loss": 0.0}
     try:
-        for block in source.blocks():
+        for block in named(data, source.blocks()):
             cells = encoder.read(block.rows, targeted=False)
             for start in range(0, len(cells), CHUNK):
                 part = cells.part(slice(start, min(start + CHUNK, len(cells))))
                 rows = encoder.encode(part, complainer(complaints, data, block, start), grow=False)
                 if len(rows.target):
-                    file.write(_answers(learning, rows, int(counts["rows"]), counts))
+                    file.write(_answers(learning, rows, block.place[start + rows.place], counts))
                     counts["rows"] += len(rows.target)
         file.close()
     except BaseException:
@@ -92,10 +92,10 @@ def _judgeable(learning: Learning, target: np.ndarray) -> np.ndarray:
     return (target >= 0) & (target < learning.n_classes) if learning.classes else ~np.isnan(target)
 
 
-def _answers(learning: Learning, rows: Encoded, first: int, counts: dict[str, float]) -> pyarrow.RecordBatch:
+def _answers(learning: Learning, rows: Encoded, place: np.ndarray, counts: dict[str, float]) -> pyarrow.RecordBatch:
     eta = np.column_stack([learner.decision(rows.X) for learner in learning.learners])
     prediction, probability = learning.answers(eta)
-    columns: dict[str, Any] = {"row": pyarrow.array(np.arange(first, first + len(eta)))}
+    columns: dict[str, Any] = {"row": pyarrow.array(place)}
     if rows.time is not None:
         columns["time"] = or_null(rows.time)
     labels = np.array([*map(str, learning.target.classes or []), None], dtype=object)

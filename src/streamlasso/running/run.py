@@ -20,7 +20,9 @@ from streamlasso.digest import Digest
 from streamlasso.digester import Digester
 from streamlasso.encoding import Encoder, Target
 from streamlasso.encoding.encoder import Cells, Encoded
+from streamlasso.encoding.forms import forms_of
 from streamlasso.encoding.reading import joined
+from streamlasso.encoding.remarks import remarks
 from streamlasso.encoding.target import nearest
 from streamlasso.running.interruption import Interruption
 from streamlasso.running.learning import Learning, Taken
@@ -48,7 +50,7 @@ class Run:
         self.source: Source = open_source(options.data, self.ragged)
         self.interruption = Interruption()
         self.position = 0
-        self._blocks = self._named(self.source.blocks())
+        self._blocks = named(options.data, self.source.blocks())
         self._first = self._first_rows()
         # A file that begins otherwise is another file.
         self._fingerprint = hashlib.sha256(repr(self._first[0].rows.slice(0, 1).to_pylist()).encode()).hexdigest()
@@ -56,14 +58,6 @@ class Run:
         self._resume() if self.resumed else self._start()
 
     # --- the beginning ------------------------------------------------------------------------------------------------
-
-    def _named(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """Errors of the source name the file."""
-        name = "standard input" if self.options.data == "-" else self.options.data
-        try:
-            yield from blocks
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
 
     def _first_rows(self) -> list[Block]:
         """Enough rows to judge the columns by, or all there are."""
@@ -85,11 +79,13 @@ class Run:
     def _start(self) -> None:
         options = self.options
         first = joined([block.rows for block in self._first], self.source.reach)
-        target = Target.guess(options.target, first[options.target], options.family)
+        forms = forms_of(first)
+        target = Target.guess(options.target, first[options.target], options.family, forms.get(options.target))
         self.encoder = Encoder.from_first_rows(
-            first, target, keep=options.keep, drop=options.drop, lags=options.lags, time=options.time
+            first, target, keep=options.keep, drop=options.drop, lags=options.lags, time=options.time, forms=forms
         )
         self._refuse_width()
+        self.encoder.notes += remarks(first, self.encoder, forms)
         self.learning = Learning(target, options.settings(), self.encoder.features)
         self.digester = Digester()
         self.n_rows = 0
@@ -162,7 +158,7 @@ class Run:
             done = min(max(skip - seen, 0), n)
             seen += n
             if done < n:
-                yield Block(block.rows.slice(done), lambda i, block=block, done=done: block.where(done + i))  # type: ignore[misc]
+                yield block.after(done)
         if seen < skip:
             raise ValueError(
                 f"{self.options.data}: it has {seen:,} rows, fewer than the {skip:,} that the checkpoint "
@@ -183,7 +179,7 @@ class Run:
         rows = self.encoder.encode(cells, lambda i, words: self.unfit.about(f"{name}: {block.where(first + i)}", words))
         self.position += len(cells)
         if len(rows.target):
-            self._write(rows, self._learn(rows))
+            self._write(rows, self._learn(rows), block.place[first + rows.place])
         if self.options.checkpoint is not None and self.position % self.options.every == 0:
             self.save(self.options.checkpoint)
 
@@ -208,7 +204,8 @@ class Run:
 
     # --- writing ------------------------------------------------------------------------------------------------------
 
-    def _write(self, rows: Encoded, taken: list[Taken]) -> None:
+    def _write(self, rows: Encoded, taken: list[Taken], place: np.ndarray) -> None:
+        """The trace counts the rows that were read; predictions say which row of the data each is of."""
         n = len(rows.target)
         answers = [self.learning.answers(piece.said) for piece in taken]
         columns: dict[str, Any] = {"t": np.arange(self.n_rows - n, self.n_rows)}
@@ -220,8 +217,8 @@ class Run:
             columns["probability"] = np.concatenate(
                 [probability for _, probability in answers if probability is not None]
             )
-        said = pyarrow.RecordBatch.from_pydict({name: _arrow(values) for name, values in columns.items()})
-        self.predictions.write(said.rename_columns(["row" if name == "t" else name for name in said.schema.names]))
+        said = {"row": place, **{name: values for name, values in columns.items() if name != "t"}}
+        self.predictions.write(pyarrow.RecordBatch.from_pydict({name: _arrow(values) for name, values in said.items()}))
         for name in ("loss", "baseline", "persistence"):
             columns[name] = np.concatenate([getattr(piece, name) for piece in taken])
         for name in taken[0].after:
@@ -343,6 +340,15 @@ class Run:
             self.trace.close()
         else:
             self.trace.disown()
+
+
+def named(data: str, blocks: Iterator[Block]) -> Iterator[Block]:
+    """Errors of the source name the file."""
+    name = "standard input" if data == "-" else data
+    try:
+        yield from blocks
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def _moment(time: np.ndarray | None, i: int) -> str:

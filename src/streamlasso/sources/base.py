@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+import numpy as np
 import pyarrow
 
 #: Bytes of text, and rows of a table, that are read at a time: what bounds the memory, whatever the size of the file.
@@ -16,10 +17,19 @@ MOST_KEPT = 5
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows in order, and where each of them stood: "line 17" of a text file, "row 17" of a table."""
+    """Some rows in order.
+
+    where : where each of them stood: "line 17" of a text file, "row 17" of a table
+    place : which row of the source each is, counted from 0; rows that could not be read count, empty lines do not
+    """
 
     rows: pyarrow.RecordBatch
     where: Callable[[int], str]
+    place: np.ndarray
+
+    def after(self, n: int) -> Block:
+        """Without its first n rows."""
+        return Block(self.rows.slice(n), lambda i: self.where(n + i), self.place[n:])
 
 
 class Source(Protocol):

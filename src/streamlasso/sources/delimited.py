@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from itertools import chain
 
+import numpy as np
 import pyarrow
 from pyarrow import csv as arrow_csv
 
@@ -15,65 +17,78 @@ from streamlasso.sources.lines import Bytes, whole_lines
 
 DELIMITERS = ",;\t|"
 #: What stands for a value that is not there.
-MISSING = ["", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None", "?"]
+MISSING = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "\\N", "?"]
+BYTE_ORDER_MARK, EMPTY_LINES = b"\xef\xbb\xbf", re.compile(rb"\A([ \t\r]*\n)+")
+OLD_TEXT = " (not UTF-8: read as Windows-1252)"
 #: Rows to look at before a guess: of a file, and of a pipe, where rows may come slowly.
 REACH, REACH_OF_PIPE = 10_000, 100
 
 
 class Delimited:
-    """A table as text, with the names in its first line. The delimiter is the one that the first line holds most of."""
+    """A table as text, with the names in its first line."""
 
     def __init__(self, stream: Bytes, complaints: Complaints, *, live: bool = False) -> None:
         self.complaints = complaints
         self.reach = REACH_OF_PIPE if live else REACH
         blocks = whole_lines(stream, complaints, quoted=True, live=live)
-        line, first = next(blocks, (1, b""))
-        first = _text(line, first).removeprefix("\ufeff").encode()
-        if not first.strip():
-            raise ValueError("there is nothing in it: a first line with the names of the columns is needed")
-        head = _head(first)
-        self.delimiter = max(DELIMITERS, key=lambda delimiter: head.count(delimiter.encode()))
+        line, text = _beginning(blocks)
+        head = _head(text)
+        rest = text[len(head) :]
+        names, second = _recoded(head).decode(), _recoded(_head(rest.lstrip(b"\r\n"))).decode()
+        self.delimiter = _delimiter(names, second)
         self.format = "tab-separated text" if self.delimiter == "\t" else "CSV"
-        self.columns = distinct([name.strip() for name in self._names(_text(line, head))])
-        self._blocks = chain([(line + head.count(b"\n"), first[len(head) :])], blocks)
+        self._as_utf8(head)
+        self.columns = distinct([name.strip() for name in self._names(names, second)])
+        self._blocks = chain([(line + head.count(b"\n"), rest)], blocks)
 
-    def _names(self, head: str) -> list[str]:
+    def _names(self, head: str, second: str) -> list[str]:
         try:
-            return next(csv.reader(io.StringIO(head), delimiter=self.delimiter))
+            names = _cells(head, self.delimiter)
         except csv.Error as error:
             returns = "its lines end with a carriage return only; convert it, say with tr '\\r' '\\n'"
             other = f"line 1: the names of the columns cannot be read ({error}). Mend it"
             raise ValueError(returns if "\r" in head.rstrip() else other) from error
+        cells = _cells(second, self.delimiter)
+        # Some programs end each row, but not the line of names, with a delimiter.
+        return [*names, ""] if len(cells) == len(names) + 1 and not cells[-1].strip() else names
 
     def blocks(self) -> Iterator[Block]:
+        seen = 0
         for line, text in self._blocks:
-            rows = self._parsed(line, text)
+            rows, ragged = self._parsed(line, text)
+            n = rows.num_rows + len(ragged)
             if rows.num_rows:
-                yield Block(rows, lambda i, line=line, text=text: f"line {self._lines(line, text)[0][i]:,}")  # type: ignore[misc]
+                yield Block(rows, self._where(line, text), np.delete(np.arange(seen, seen + n), ragged))
+            seen += n
 
-    def _parsed(self, line: int, text: bytes) -> pyarrow.RecordBatch:
-        """All cells as text. Ragged rows are left out, and complained about."""
+    def _parsed(self, line: int, text: bytes) -> tuple[pyarrow.RecordBatch, list[int]]:
+        """All cells as text, and which rows of the text are ragged: these are left out, and complained about."""
         if not text.strip():
-            return _no_rows(self.columns)
-        ragged: list[int] = []
+            return _no_rows(self.columns), []
+        ragged: dict[int, int] = {}
 
         def note(row: arrow_csv.InvalidRow) -> str:
-            ragged.append(row.actual_columns)
+            ragged[row.number - 1] = row.actual_columns
             return "skip"
 
         try:
-            table = self._read(text, note)
+            table = self._read(self._as_utf8(text), note)
         except pyarrow.ArrowInvalid as error:
-            _text(line, text)
             raise ValueError(f"from line {line:,} on: {str(error).splitlines()[0]}. Mend the file") from error
         if ragged:
             places = [f"line {number:,}" for number in self._lines(line, text)[1]]
             # Should the two readers disagree about a line, it is still counted.
             places += [f"after line {line:,}"] * (len(ragged) - len(places))
-            for place, n_cells in zip(places, ragged, strict=False):
+            for place, n_cells in zip(places, ragged.values(), strict=False):
                 self.complaints.about(place, f"it has {n_cells} fields, where the first line has {len(self.columns)}")
         batches = table.combine_chunks().to_batches()
-        return batches[0] if batches else _no_rows(self.columns)
+        return (batches[0] if batches else _no_rows(self.columns)), list(ragged)
+
+    def _as_utf8(self, text: bytes) -> bytes:
+        recoded = _recoded(text)
+        if recoded is not text and OLD_TEXT not in self.format:
+            self.format += OLD_TEXT
+        return recoded
 
     def _read(self, text: bytes, note: object) -> pyarrow.Table:
         return arrow_csv.read_csv(
@@ -90,6 +105,9 @@ class Delimited:
                 null_values=MISSING,
             ),
         )
+
+    def _where(self, line: int, text: bytes) -> Callable[[int], str]:
+        return lambda i: f"line {self._lines(line, text)[0][i]:,}"
 
     def _lines(self, line: int, text: bytes) -> tuple[list[int], list[int]]:
         """The numbers of the lines where good rows, and where ragged ones, begin; looked up only to complain."""
@@ -115,6 +133,21 @@ def distinct(names: list[str]) -> list[str]:
     return out
 
 
+def _beginning(blocks: Iterator[tuple[int, bytes]]) -> tuple[int, bytes]:
+    """The first lines, two at least if there are, from the first on that is not empty; and the number of that."""
+    line, text = 1, b""
+    for number, more in blocks:
+        text += more.removeprefix(BYTE_ORDER_MARK) if number == 1 else more
+        full = EMPTY_LINES.sub(b"", text, count=1)
+        line += text.count(b"\n") - full.count(b"\n")
+        text = full
+        if text[len(_head(text)) :].strip():
+            break
+    if not text.strip():
+        raise ValueError("there is nothing in it: a first line with the names of the columns is needed")
+    return line, text
+
+
 def _head(text: bytes) -> bytes:
     """The first line, with its end."""
     stop = text.find(b"\n") + 1
@@ -123,14 +156,34 @@ def _head(text: bytes) -> bytes:
     return text[: stop or len(text)]
 
 
-def _text(line: int, text: bytes) -> str:
+def _delimiter(head: str, second: str) -> str:
+    """The one that the first line holds most of; but rather one by which the second line has as many cells."""
+    by_number = sorted(DELIMITERS, key=lambda delimiter: -head.count(delimiter))
+    present = [mark for mark in by_number if mark in head]
+    alike = [mark for mark in present if _n_cells(head, mark) == _n_cells(second, mark)]
+    return [*alike, *by_number][0]
+
+
+def _n_cells(line: str, delimiter: str) -> int:
     try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        number = line + text.count(b"\n", 0, error.start)
-        raise ValueError(
-            f"line {number:,}: the text is not UTF-8; convert it, say with iconv -f latin1 -t utf8"
-        ) from error
+        return len(_cells(line, delimiter))
+    except csv.Error:
+        return 0  # said later, of the names
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader(io.StringIO(line), delimiter=delimiter), [])
+
+
+def _recoded(text: bytes) -> bytes:
+    """Lines that are not UTF-8 are taken to be Windows-1252, which older programs in the West write."""
+    try:
+        text.decode()
+        return text
+    except UnicodeDecodeError:
+        if b"\n" not in text[:-1]:
+            return text.decode("cp1252", errors="replace").encode()
+        return b"".join(_recoded(line) for line in text.splitlines(keepends=True))
 
 
 def _no_rows(columns: list[str]) -> pyarrow.RecordBatch:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow
 
 from streamlasso.sources.base import Block, Complaints
@@ -14,8 +15,19 @@ from streamlasso.sources.delimited import MISSING, REACH, REACH_OF_PIPE
 from streamlasso.sources.lines import Bytes, whole_lines
 
 
+class Read(NamedTuple):
+    """Rows, with the line of each, and which row of the source it is."""
+
+    lines: list[int]
+    places: list[int]
+    rows: list[dict[str, Any]]
+
+    def where(self, i: int) -> str:
+        return f"line {self.lines[i]:,}"
+
+
 class JsonLines:
-    """The columns are the keys of the first rows; a key that a row lacks is missing there."""
+    """The columns are the keys of the first rows, also of objects within; a key that a row lacks is missing there."""
 
     format = "JSON lines"
 
@@ -23,29 +35,34 @@ class JsonLines:
         self.complaints = complaints
         self.reach = REACH_OF_PIPE if live else REACH
         blocks = self._objects(whole_lines(stream, complaints, quoted=False, live=live))
-        first: list[tuple[list[int], list[dict[str, Any]]]] = []
-        while sum(len(rows) for _, rows in first) < self.reach and (block := next(blocks, None)) is not None:
+        first: list[Read] = []
+        while sum(len(read.rows) for read in first) < self.reach and (block := next(blocks, None)) is not None:
             first.append(block)
-        seen = (row for _, rows in first for row in rows)
+        seen = (row for read in first for row in read.rows)
         self.columns = list(dict.fromkeys(key for row in islice(seen, self.reach) for key in row))
         self._blocks = chain(first, blocks)
 
     def blocks(self) -> Iterator[Block]:
-        for lines, rows in self._blocks:
-            if rows:
-                arrays = [_array([row.get(name) for row in rows]) for name in self.columns]
+        for read in self._blocks:
+            if read.rows:
+                arrays = [_array([row.get(name) for row in read.rows]) for name in self.columns]
                 batch = pyarrow.RecordBatch.from_arrays(arrays, names=self.columns)
-                yield Block(batch, lambda i, lines=lines: f"line {lines[i]:,}")  # type: ignore[misc]
+                yield Block(batch, read.where, np.array(read.places))
 
-    def _objects(self, blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
+    def _objects(self, blocks: Iterator[tuple[int, bytes]]) -> Iterator[Read]:
+        seen = 0
         for line, text in blocks:
-            lines, rows = [], []
+            read = Read([], [], [])
             for number, written in enumerate(text.split(b"\n"), line):
-                row = self._object(number, written) if written.strip() else None
+                if not written.strip():
+                    continue
+                row = self._object(number, written)
                 if row is not None:
-                    lines.append(number)
-                    rows.append(row)
-            yield lines, rows
+                    read.lines.append(number)
+                    read.places.append(seen)
+                    read.rows.append(row)
+                seen += 1
+            yield read
 
     def _object(self, line: int, text: bytes) -> dict[str, Any] | None:
         try:
@@ -54,9 +71,21 @@ class JsonLines:
             self.complaints.about(f"line {line:,}", f"it is no JSON ({error})")
             return None
         if isinstance(row, dict):
-            return row
+            return _flat(row)
         self.complaints.about(f"line {line:,}", "it is no JSON object, like {...}")
         return None
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """An object within the object is columns of its own: "place.city"."""
+    while any(isinstance(value, dict) for value in row.values()):
+        parts = [_parts(key, value) for key, value in row.items()]
+        row = {key: value for part in parts for key, value in part.items()}
+    return row
+
+
+def _parts(key: str, value: Any) -> dict[str, Any]:
+    return {f"{key}.{within}": part for within, part in value.items()} if isinstance(value, dict) else {key: value}
 
 
 def _array(values: list[Any]) -> pyarrow.Array:

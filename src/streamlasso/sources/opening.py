@@ -16,6 +16,7 @@ from streamlasso.sources.json_lines import JsonLines
 from streamlasso.sources.tables import ArrowFile, ArrowStream, Parquet
 
 GZIP, PARQUET, ARROW_FILE, ARROW_STREAM = b"\x1f\x8b", b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 #: Ends of names that promise a format which is recognised by how it begins.
 PROMISES = {".parquet": PARQUET, ".pq": PARQUET, ".feather": ARROW_FILE}
 KNOWN = "CSV, TSV, JSON lines, Parquet and Arrow, also packed with gzip"
@@ -64,6 +65,8 @@ def _recognised(stream: io.BufferedReader, data: str, complaints: Complaints) ->
         return ArrowFile(_seekable(stream))
     if begins.startswith(ARROW_STREAM):
         return ArrowStream(stream)
+    if begins.startswith(UTF_16):
+        raise ValueError("text in UTF-16; convert it, say with iconv -f utf-16 -t utf-8")
     if b"\0" in begins or begins.startswith(b"PK\x03\x04"):
         raise ValueError(f"an unknown format; {KNOWN} can be read")
     text = begins.removeprefix(b"\xef\xbb\xbf").lstrip()

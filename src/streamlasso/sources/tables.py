@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
+import numpy as np
 import pyarrow
 from pyarrow import ipc, parquet
 
@@ -28,7 +29,7 @@ class Typed:
             for batch in self._batches:
                 for start in range(0, batch.num_rows, BLOCK_ROWS):
                     rows = batch.slice(start, BLOCK_ROWS)
-                    yield Block(rows.rename_columns(self.columns), in_order(seen))
+                    yield Block(rows.rename_columns(self.columns), in_order(seen), seen + np.arange(len(rows)))
                     seen += rows.num_rows
         except (pyarrow.ArrowException, OSError) as error:
             raise ValueError(f"after row {seen:,}: the {self.format} file is damaged or cut short ({error})") from error

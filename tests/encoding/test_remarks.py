@@ -1,0 +1,102 @@
+"""What is said of the first rows: only what is so."""
+
+import numpy as np
+import pyarrow
+import pytest
+
+from streamlasso.encoding import Encoder, Target
+from streamlasso.encoding.codes import code_in
+from streamlasso.encoding.disguise import disguise, said
+from streamlasso.encoding.remarks import remarks
+
+RNG = np.random.default_rng(0)
+A, B, C, NOISE = RNG.normal(size=(4, 500))
+WORDS = np.array(["red", "green", "blue"])[RNG.integers(3, size=500)]
+
+
+def columns_of(target="y", **columns):
+    rows = pyarrow.RecordBatch.from_pydict({name: pyarrow.array(values) for name, values in columns.items()})
+    encoder = Encoder.from_first_rows(rows, Target.guess(target, rows[target], "auto"))
+    return rows, encoder
+
+
+def found(**columns):
+    rows, encoder = columns_of(**columns)
+    return sorted(disguise(rows, encoder.target, encoder.columns))
+
+
+@pytest.mark.parametrize(
+    ("columns", "carriers"),
+    [
+        ({"a": 3 * A + 7, "b": B, "y": A}, ["a"]),
+        ({"a": A, "b": B, "c": C, "y": A + B}, ["a", "b"]),
+        ({"a": A, "b": B, "c": C, "y": (A + 0.1 * B).round(3)}, ["a", "b"]),
+        ({"a": A, "colour": WORDS, "y": np.where(WORDS == "red", "warm", "cold")}, ["colour"]),
+        ({"a": A, "b": (A > 0).astype(int), "y": np.where(A > 0, "up", "down")}, ["b"]),
+        ({"a": (10 * np.exp(A)).round(), "b": (5 * np.exp(B)).round(), "c": C}, None),
+    ],
+)
+def test_the_target_in_disguise_is_found(columns, carriers):
+    if carriers is None:  # counts: the sum is in the target, not in its logarithm
+        columns = {**columns, "y": (columns["a"] + columns["b"]).astype(int)}
+        carriers = ["a", "b"]
+    assert found(**columns) == carriers
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": A, "b": B, "y": A + 0.05 * NOISE},
+        {"a": A, "b": B, "y": np.where(A + 0.1 * NOISE > 0, "up", "down")},
+        {"a": A, "b": B, "y": A * B},
+        {"a": A, "y": np.where(np.arange(500) == 17, 1.5, 0.0), "b": np.arange(500) == 17},
+        {"a": A[:20], "b": B[:20], "c": C[:20], "y": A[:20] + B[:20] + C[:20]},
+        {"a": A, "b": B, "y": pyarrow.array([None] * 499 + [1.5])},
+        {"name": [f"n{i % 40}" for i in range(100)], "y": [float(i % 40) for i in range(100)]},
+    ],
+    ids=["a little noise", "classes", "a product", "one odd row", "few rows", "one value", "many levels for few rows"],
+)
+def test_no_alarm_where_it_was_learnt_honestly(columns):
+    assert found(**columns) == []
+
+
+def test_the_past_of_the_target_is_no_disguise():
+    rows = pyarrow.RecordBatch.from_pydict({"a": A, "y": np.arange(500) / 4})
+    encoder = Encoder.from_first_rows(rows, Target.guess("y", rows["y"], "auto"), lags={"y": [1]})
+    assert disguise(rows, encoder.target, encoder.columns) == []
+
+
+def test_the_columns_are_left_as_they_were():
+    rows, encoder = columns_of(a=pyarrow.array([None, *A[1:]]), colour=WORDS, y=B)
+    before = encoder.state()
+    remarks(rows, encoder, {})
+    assert repr(encoder.state()) == repr(before)
+
+
+def test_the_sentence_says_what_to_do():
+    assert said("cnt", []) == []
+    assert said("cnt", ["casual", "registered"])[0].endswith("--drop casual,registered")
+
+
+@pytest.mark.parametrize(
+    ("values", "code"),
+    [
+        ([*A, -200, -200, -200], -200),
+        ([*np.exp(A), -9, -9, -9], -9),
+        ([*np.abs(A), 999, 999, 999], 999),
+        ([*A, -200, -200], None),
+        ([*A, -200.5, -200.5, -200.5], None),
+        ([*np.linspace(-199, 5, 90), -200, -200, -200], None),
+        ([*np.linspace(0, 998, 90), 999, 999, 999], None),
+        ([-100, 0, 100] * 30, None),
+        ([np.nan] * 5, None),
+    ],
+)
+def test_numbers_that_stand_for_no_value(values, code):
+    assert code_in(np.array(values, float)) == code
+
+
+def test_a_code_is_said_with_its_columns():
+    rows, encoder = columns_of(a=[*A, -999, -999, -999], b=[*B, 1, 2, 3], y=[*C, -999, -999, -999])
+    (words,) = remarks(rows, encoder, {})
+    assert words.startswith("-999 looks like no value (columns a, y)")

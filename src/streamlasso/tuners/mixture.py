@@ -24,8 +24,9 @@ class Mixture(Tuner):
     factors : a memory with each of these forgetting factors, beside one that never forgets
     starts : how many memories that start afresh are kept at a time, beside those
 
-    A `memory` given to the estimator is obeyed, and the experts then differ by their penalty alone. docs/mixture.md
-    tells the rule.
+    A `memory` given to the estimator is obeyed, and the experts then differ by their penalty alone. Where the family is
+    not the Gaussian and penalties compete, one or two models of the likelihood itself, with `LogRMS`, stand beside
+    them. docs/mixture.md tells the rule.
 
     >>> from streamlasso.tuners import Mixture
     >>> Mixture(powers=(0.0, 0.5), starts=4)

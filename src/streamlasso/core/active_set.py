@@ -26,6 +26,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isinf
 from cython.cimports.libc.string import memcpy
+from cython.cimports.streamlasso.core.engine import DEGENERATE, SOLVED
 from cython.cimports.streamlasso.core.factor import Factor
 from cython.cimports.streamlasso.core.kernels import axpy
 
@@ -39,9 +40,6 @@ ILL_CONDITIONED = cython.declare(cython.double, 100.0)
 
 SIZE = cython.declare(cython.size_t, cython.sizeof(cython.double))
 SIZE_INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
-
-SOLVED = cython.declare(cython.int, 0)
-DEGENERATE = cython.declare(cython.int, 1)
 
 
 @cython.cclass

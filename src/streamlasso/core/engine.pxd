@@ -2,6 +2,12 @@ from streamlasso.families.base cimport Family
 
 cdef enum:
     N_RECORD = 8
+
+#: How a step went: the places of STATUS.
+cdef enum:
+    SOLVED = 0
+    DEGENERATE = 1
+    UNFINISHED = 2
     WAITING = 3
 
 

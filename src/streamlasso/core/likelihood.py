@@ -25,6 +25,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.streamlasso.core.active_set import ActiveSet
+from cython.cimports.streamlasso.core.engine import DEGENERATE, SOLVED, UNFINISHED
 from cython.cimports.streamlasso.core.kernels import axpy, dot
 from cython.cimports.streamlasso.core.moments import Moments
 from cython.cimports.streamlasso.core.objective import Objective
@@ -38,10 +39,6 @@ ROUNDING = cython.declare(cython.double, 1e-14)
 #: Slopes this small say that an unpenalised feature separates the responses; the way to infinity ends here.
 SATURATED = cython.declare(cython.double, 1e-30)
 LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
-
-SOLVED = cython.declare(cython.int, 0)
-DEGENERATE = cython.declare(cython.int, 1)
-UNFINISHED = cython.declare(cython.int, 2)
 
 
 @cython.cclass

@@ -39,7 +39,7 @@ from cython.cimports.streamlasso.core.bank import Bank, LearnerBank, PathBank
 from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.engine import N_RECORD, WAITING, Engine, weight_of
 from cython.cimports.streamlasso.core.learner import FIRST_ROWS, Learner
-from cython.cimports.streamlasso.core.path import Path
+from cython.cimports.streamlasso.core.path import PATIENCE, Path
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 
 from streamlasso.core.engine import STATUS, under
@@ -53,8 +53,6 @@ EVERY = cython.declare(cython.Py_ssize_t, 4)
 YOUNG = cython.declare(cython.Py_ssize_t, FIRST_ROWS + 2)
 #: The most that one row can say for one expert against another, as a logarithm of odds.
 CAP = cython.declare(cython.double, 6.0)
-#: Rows that an exact model may be old while hardly anybody believes it.
-PATIENCE = 32
 #: How fast the dispersion forgets.
 FADE = cython.declare(cython.double, 0.98)
 

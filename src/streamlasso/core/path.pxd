@@ -3,6 +3,10 @@ cimport cython
 from streamlasso.core.active_set cimport ActiveSet
 from streamlasso.core.objective cimport LeastSquares
 
+#: Rows that what hardly anybody believes may be old.
+cdef enum:
+    PATIENCE = 32
+
 
 @cython.final
 cdef class Path(LeastSquares):

@@ -29,9 +29,8 @@ from cython.cimports.streamlasso.families.gaussian import Gaussian
 
 from streamlasso.core.engine import STATUS
 
-#: A weight that makes no difference, and how many rows a solution of less weight may be old.
+#: A weight that makes no difference: a solution of less may be PATIENCE rows old.
 HARDLY = cython.declare(cython.double, 1e-3)
-PATIENCE = cython.declare(cython.Py_ssize_t, 32)
 #: A lasso with more active features than this share of its rows interpolates; no smaller penalty is tried, unless it
 #: has so few of them that it is cheap.
 SATURATED = cython.declare(cython.double, 2.0 / 3.0)

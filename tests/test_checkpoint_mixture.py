@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracles.forgery import forged, loaded, numbers, reshape, set_at, words
 from oracles.mixtures import COMPETITIONS
 from streamlasso import RAPClassifier, RAPRegressor, checkpoint, families, river
-from streamlasso.families import Gaussian
+from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting, Window
 from streamlasso.penalties import ElasticNet
 from streamlasso.simulate import simulate
@@ -255,10 +255,11 @@ def test_no_word_in_a_file_can_crash_the_process(data):
     assert model is None or model.predict(rows(5)).shape == (5,)
 
 
-def test_the_file_of_an_interrupted_run_is_that_of_a_whole_one(tmp_path):
+@pytest.mark.parametrize("family", [Gaussian(), Binomial(), Poisson()], ids=str)
+def test_the_file_of_an_interrupted_run_is_that_of_a_whole_one(tmp_path, family):
     """To the byte: what a solution that is out of date left behind is not written."""
-    stream = simulate(0, n_features=8, lengths=(150,), densities=(0.5,))
-    RAPRegressor().fit(stream.X[:70], stream.y[:70]).save(tmp_path / "half")
+    stream = simulate(0, n_features=8, lengths=(150,), densities=(0.5,), family=family)
+    RAPRegressor(family).fit(stream.X[:70], stream.y[:70]).save(tmp_path / "half")
     RAPRegressor.load(tmp_path / "half").partial_fit(stream.X[70:], stream.y[70:]).save(tmp_path / "resumed")
-    RAPRegressor().fit(stream.X, stream.y).save(tmp_path / "whole")
+    RAPRegressor(family).fit(stream.X, stream.y).save(tmp_path / "whole")
     assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.mixtures import ALPHA, COMPETITIONS, EVERY, YOUNG, Row, experts, judged_shares, mixture, without
+from oracles.mixtures import ALPHA, COMPETITIONS, YOUNG, Row, every, experts, judged_shares, mixture, without
 from oracles.replay import Stream, run
 from streamlasso import families
 from streamlasso.families import Gaussian
+from streamlasso.simulate import simulate
 from streamlasso.tuners import Mixture
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
@@ -49,21 +50,21 @@ def test_every_row_moves_the_weights_as_the_rule_says(family, memory, tuner, mak
         row = Row(model, before, stream.X[t], stream.y[t], stream.a[t])
         assert after["dispersion"] == pytest.approx(row.dispersion(), rel=1e-7, abs=1e-12), f"row {t}"
         pi, w = row.shares()
-        w = born(before, after, pi, w)
+        w = born(before, after, pi, w, tuner)
         assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190), f"row {t}"
         assert after["shares/w"] == pytest.approx(w.reshape(len(ALPHA), -1), rel=1e-6, abs=1e-14), f"row {t}"
         assert_weights(model, after["shares/pi"], after["shares/w"].reshape(w.shape))
 
 
-def born(before, after, pi, w):
-    """The weights once a memory has started afresh, if one has: every EVERY rows, where the rule allows it."""
+def born(before, after, pi, w, tuner):
+    """The weights once a memory has started afresh, if one has: every few rows, where the rule allows it."""
     n = int(after["seen"][0])
     new = np.flatnonzero(after["born"] != before["born"])
     may_start = len(np.flatnonzero(after["born"] > 0)) < len(after["born"]) or len(new)
-    assert len(new) <= (n % EVERY == 0)
     if not len(new):
-        assert n % EVERY or not may_start or not w.shape[1] > 1
+        assert not may_start or n % every(tuner.starts)
         return w
+    assert len(new) == 1 and n % every(tuner.starts) == 0
     (m,) = new
     assert after["born"][m] == n + 1
     if before["born"][m] == 0:
@@ -85,8 +86,17 @@ def test_a_memory_starts_every_few_rows_and_the_first_one_stays(make_stream):
         there = [memory for memory in model.memories if memory is not None]
         starts |= {since for _, since in there}
         assert [since for _, since in there[:2]] == [0, 0]
-    assert all(since % EVERY == 0 for since in starts)
+    assert all(since % every(4) == 0 for since in starts)
     assert len(starts) > 20
+
+
+@pytest.mark.parametrize("starts", [2, 4, 8])
+def test_one_that_began_after_a_change_grows_old_however_little_room_there_is(starts):
+    stream = simulate(0, n_features=5, lengths=(120, 200), densities=(0.8, 0.8))
+    model = mixture(stream, family=Gaussian(), tuner=Mixture(starts=starts, factors=()))
+    model.learn(stream.X, stream.y)
+    oldest = [m for m, there in enumerate(model.memories) if there and 110 <= there[1] <= 160]
+    assert model.weights[oldest].sum() > 0.5
 
 
 def test_without_starts_nobody_comes_or_goes(make_stream):
@@ -156,7 +166,7 @@ def test_weights_stay_weights_whatever_experts_say(data):
     assert (model.weights[~(after["born"] > 0)] == 0).all()
     with np.errstate(all="ignore"):
         pi, expected = row.shares()
-    expected = born(before, after, pi, expected)
+    expected = born(before, after, pi, expected, model.settings["tuner"])
     assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190)
     assert after["shares/w"] == pytest.approx(expected.reshape(len(ALPHA), -1), rel=1e-6, abs=1e-14)
 

@@ -26,7 +26,7 @@ COMPETITIONS = {
     "factors x tuner": (AdaptiveForgetting((0.9, 0.98, 1.0)), LogRMS()),
 }
 
-FIRST_ROWS, EVERY, YOUNG, CAP, FADE = 10, 4, 12, 6.0, 0.98
+FIRST_ROWS, YOUNG, CAP, FADE = 10, 12, 6.0, 0.98
 ALPHA = 4.0 ** -np.arange(1, 8)
 LEAST_PI = 1e-200
 
@@ -68,6 +68,11 @@ def single_weights(model):
     """(memory, penalty): the weight of each expert by itself; one model in all places has what all of them have."""
     alike = np.array([bank.alike for bank in model.banks])[:, None]
     return np.where(alike, model.weights.sum(axis=1, keepdims=True), model.weights)
+
+
+def every(starts):
+    """Rows from one fresh start to the next: four, or as many as leave half of the places to those not young."""
+    return max(4, 2 * YOUNG // starts + 1)
 
 
 # --- shares ---------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from streamlasso.core.shares cimport Shares
 cdef class MixtureLearner(Engine):
     cdef readonly list banks
     cdef void** each
-    cdef Py_ssize_t n_banks, n_permanent, n, K
+    cdef Py_ssize_t n_banks, n_permanent, n, K, every
     cdef Bounds bounds
     cdef Shares shares
     cdef bint scaled

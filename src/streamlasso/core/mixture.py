@@ -4,13 +4,14 @@
 1. every expert predicts the row; the mixture's eta is their average, `total_e` the weights (`shares.py`)
 2. each is judged by its honest loss, in units of the noise (below), and the weights move
 3. all take the row in, each with its memory and its lam
-4. every EVERY rows a memory starts afresh; of those that did, the least believed makes room for it
+4. every few rows a memory starts afresh; of those that did, the least believed makes room for it
 
 Averaging eta is averaging coefficients, so the mixture is one linear model at every moment. Only an expert whose eta
 lies further outside the bounds (`bounds.py`) than these are apart is held there: a thousandth of ten thousand is ten.
 
 **Starting afresh.** A memory that never forgets but began after the last change is the best there is; nobody knows when
-that was, so one begins every few rows. Each is left alone until it has had a fair chance (YOUNG), then the least
+that was, so one begins every EVERY rows, or more seldom where there is little room: no more than half of them should be
+young. Each is left alone until it has had a fair chance (YOUNG), then the least
 believed goes when room is needed: those that began just after a change stay for as long as they predict well. The
 memory that began with the first row always stays.
 
@@ -47,7 +48,7 @@ from streamlasso.families.gaussian import Gaussian
 from streamlasso.memories import Forgetting
 from streamlasso.tuners import LogRMS, Mixture
 
-#: Rows from one fresh start to the next.
+#: Rows from one fresh start to the next, at least.
 EVERY = cython.declare(cython.Py_ssize_t, 4)
 #: A memory is young, and stays, until it has had this many rows: FIRST_ROWS to learn from and a few to be judged by.
 YOUNG = cython.declare(cython.Py_ssize_t, FIRST_ROWS + 2)
@@ -108,6 +109,7 @@ class MixtureLearner(Engine):
         if self.banks[0].n > 1 and type(self.family) is not Gaussian:
             self.banks += [self._exact(memory) for memory in exact_among(stay)]
         self.n_permanent = len(self.banks)
+        self.every = max(EVERY, 2 * YOUNG // max(starts, 1) + 1)
         self.banks += [self._bank(Forgetting(1.0)) for _ in range(starts)]
         self.n_banks = len(self.banks)
         self.compiled = self.family.compiled and tuner.compiled
@@ -258,7 +260,7 @@ class MixtureLearner(Engine):
             if self.weight[i] > 0.0:
                 self.bounds.see(cython.address(self.rows[i, 0]), self.targets[i])
                 self.n_seen += 1
-                if self.n_banks > self.n_permanent and self.n_seen % EVERY == 0:
+                if self.n_banks > self.n_permanent and self.n_seen % self.every == 0:
                     self._start_afresh()
         return 0
 

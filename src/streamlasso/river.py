@@ -109,7 +109,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     >>> from streamlasso.river import RAPRegressor
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.251871
+    MAE: 0.251617
     >>> [list(model.coef_)[j] for j in model.selected_.support]
     ['gallup', 'ipsos', 'morning_consult', 'rasmussen', 'you_gov']
     """

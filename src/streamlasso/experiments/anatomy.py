@@ -153,7 +153,7 @@ def memory_columns() -> list[str]:
     """The columns with the weight of memories, from those that reach back furthest.
 
     >>> memory_columns()[:3]
-    ['never forgets', 'r=0.99', 'r=0.98']
+    ['never forgets', 'r=0.998', 'r=0.99']
     """
     return [NEVER, *(f"r={r:g}" for r in sorted(Mixture().factors, reverse=True)), *reversed(AGES)]
 

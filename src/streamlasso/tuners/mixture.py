@@ -12,7 +12,8 @@ from streamlasso.core.part import is_number
 #: whose noise nobody can make smaller, are not.
 POWERS = tuple(k / 5 for k in range(10))
 POWERS_OF_CLASSES = tuple(power for power in POWERS if power <= 1)
-FACTORS = (0.95, 0.98, 0.99)
+#: Memories of 20, 100 and 500 rows, beside the one that never forgets.
+FACTORS = (0.95, 0.99, 0.998)
 
 
 @cython.cclass
@@ -30,7 +31,7 @@ class Mixture(Tuner):
 
     >>> from streamlasso.tuners import Mixture
     >>> Mixture(powers=(0.0, 0.5), starts=4)
-    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.98, 0.99), starts=4)
+    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), starts=4)
     """
 
     compiled = True

@@ -17,12 +17,13 @@ from hypothesis import strategies as st
 from river import checks, compose, datasets, evaluate, metrics, preprocessing, stats
 
 import streamlasso
+from oracles.plain import FloatGaussian, Fragile
 from streamlasso import families, memories
-from streamlasso.families import Family, Gaussian
+from streamlasso.families import Gaussian
 from streamlasso.memories import AdaptiveForgetting, Window
 from streamlasso.penalties import ElasticNet, Ridge
 from streamlasso.river import RAPClassifier, RAPRegressor
-from streamlasso.tuners import LARS, Fixed, LogRMS, Tuner
+from streamlasso.tuners import LARS, Fixed, LogRMS
 
 #: All but batch_size: a mini-batch is asked for, and then is not what one row at a time would give.
 CHECKED = [
@@ -589,41 +590,10 @@ def test_a_clone_has_the_settings_and_nothing_else():
 # --- parts written in Python ----------------------------------------------------------------------------------------
 
 
-class Half(Family):
-    """The Gaussian family, by hand."""
-
-    def loss(self, y, eta):
-        return 0.5 * (y - eta) ** 2
-
-    def slope(self, y, eta):
-        return eta - y
-
-    def curvature(self, y, eta):
-        return 1.0
-
-    def mean(self, eta):
-        if not isinstance(eta, float):
-            raise TypeError("plain floats only")
-        return eta
-
-
-class Fragile(Tuner):
-    """Raises when its budget is spent."""
-
-    def __init__(self, budget):
-        self.budget = budget
-
-    def update(self, lam, slope, norm, lam_max, state):
-        if self.budget[0] == 0:
-            raise RuntimeError("broken")
-        self.budget[0] -= 1
-        return lam
-
-
 def test_a_family_written_in_python():
     X = rows(40)
     y = responses(Gaussian(), X)
-    model = taught(RAPRegressor(family=Half(), tuner=Fixed(0.1)), dicts(X), y)
+    model = taught(RAPRegressor(family=FloatGaussian(), tuner=Fixed(0.1)), dicts(X), y)
     reference = taught(RAPRegressor(tuner=Fixed(0.1)), dicts(X), y)
     frame = pd.DataFrame(X, columns=NAMES)
     np.testing.assert_allclose(model.predict_many(frame), reference.predict_many(frame), rtol=1e-6)

@@ -116,23 +116,25 @@ def test_a_missing_volume_is_waited_for_then_reported_and_left_out(folder):
     assert folder.settle() == ["late"]
 
 
+def words_after_waiting(folder):
+    """What is said once patience has come to its end."""
+    folder.settle()
+    folder.now += PATIENCE
+    return [item.words for item in folder.arrivals.look(folder.now) if isinstance(item, Notice)]
+
+
 def test_the_words_name_what_is_missing(folder):
     for number in (1, 4):
         folder.put(number)
-    folder.settle()
-    folder.now += PATIENCE
-    words = [item.words for item in folder.arrivals.look(folder.now) if isinstance(item, Notice)]
-    assert words == ["volumes 2 to 3 did not come within 5 s; left out"]
+    assert words_after_waiting(folder) == ["volumes 2 to 3 did not come within 5 s; left out"]
 
 
 def test_the_words_say_what_came_of_a_missing_volume(folder):
     folder.arrivals.came = lambda series, number: "7 of 9 slices" if (series, number) == ("vol_", 3) else ""
     for number in (1, 4):
         folder.put(number)
-    folder.settle()
-    folder.now += PATIENCE
-    words = [item.words for item in folder.arrivals.look(folder.now) if isinstance(item, Notice)]
-    assert words == ["volumes 2 to 3 did not come within 5 s (7 of 9 slices of volume 3 did); left out"]
+    words = ["volumes 2 to 3 did not come within 5 s (7 of 9 slices of volume 3 did); left out"]
+    assert words_after_waiting(folder) == words
 
 
 def test_a_file_that_is_no_whole_volume_is_waited_for_no_longer(folder):

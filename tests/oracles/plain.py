@@ -1,4 +1,4 @@
-"""Families and tuners as a user would write them, in plain Python; each equals a built-in one."""
+"""Families and tuners as a user would write them, in plain Python; each equals a built-in one, but for the last."""
 
 import math
 
@@ -17,6 +17,15 @@ class PlainGaussian(Family):
         return 1.0
 
     def mean(self, eta):
+        return eta
+
+
+class FloatGaussian(PlainGaussian):
+    """What a user writes who thinks of one row: an array is an error."""
+
+    def mean(self, eta):
+        if not isinstance(eta, float):
+            raise TypeError("plain floats only")
         return eta
 
 
@@ -88,3 +97,16 @@ class PlainLogRMS(Tuner):
         if state[0] > 0:
             lam *= math.exp(-0.05 * d / math.sqrt(state[0] / state[1]))
         return max(lam, 1e-4 * lam_max)
+
+
+class Fragile(Tuner):
+    """Raises when its budget is spent."""
+
+    def __init__(self, budget):
+        self.budget = budget
+
+    def update(self, lam, slope, norm, lam_max, state):
+        if self.budget[0] == 0:
+            raise RuntimeError("broken")
+        self.budget[0] -= 1
+        return lam

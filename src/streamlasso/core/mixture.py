@@ -11,9 +11,9 @@ lies further outside the bounds (`bounds.py`) than these are apart is held there
 
 **Starting afresh.** A memory that never forgets but began after the last change is the best there is; nobody knows when
 that was, so one begins every EVERY rows, or more seldom where there is little room: no more than half of them should be
-young. Each is left alone until it has had a fair chance (YOUNG), then the least
-believed goes when room is needed: those that began just after a change stay for as long as they predict well. The
-memory that began with the first row always stays.
+young. Each is left alone until it has had a fair chance (YOUNG), then the least believed goes when room is needed:
+those that began just after a change stay for as long as they predict well. The memory that began with the first row
+always stays.
 
 **Exact ones.** For families other than the Gaussian a path is made of quadratics (`path.py`): each row is expanded
 once, where it was first fitted. Where noise is low, fits sharpen for as long as rows come in, and what the first rows

@@ -117,8 +117,9 @@ class Encoder:
         names = [name for name in names if name not in nested]
         found = {name: column_of(name, rows[name], forms.get(name)) for name in names}
         notes = [f"column {name!r} is left out: it holds {rows[name].type}, no number, text or date" for name in nested]
-        notes += [why for name, column in found.items() if (why := _left_out(column, rows[name], name in keep))]
-        columns = [column for name, column in found.items() if not _left_out(column, rows[name], name in keep)]
+        reasons = {name: _left_out(column, rows[name], name in keep) for name, column in found.items()}
+        notes += [why for why in reasons.values() if why]
+        columns = [column for name, column in found.items() if not reasons[name]]
         time = time or _time_among(columns)
         columns = [column for column in columns if column.name != time or not isinstance(column, Number)]
         encoder = cls(target, columns, [], lags=lags, time=time, notes=notes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,8 @@ from streamlasso.progressive import losses_of
 from streamlasso.running.learning import Learning
 from streamlasso.running.options import refuse_same_file
 from streamlasso.running.outputs import open_predictions, or_null
-from streamlasso.running.run import CHUNK, named
+from streamlasso.running.run import CHUNK, complainer, named
 from streamlasso.sources import Complaints, open_source
-from streamlasso.sources.base import Block
 
 
 class Saved:
@@ -79,12 +77,6 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
         raise
     counts["loss"] /= max(counts["judged"], 1)
     return {**counts, "skipped": complaints.n}
-
-
-def complainer(complaints: Complaints, data: str, block: Block, start: int) -> Callable[[int, str], None]:
-    """Complains of a row, counted from row `start` of a block, with the place where it stood."""
-    name = "standard input" if data == "-" else data
-    return lambda i, words: complaints.about(f"{name}: {block.where(start + i)}", words)
 
 
 def _judgeable(learning: Learning, target: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ after a kill at any moment every row is there once.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from streamlasso.running.options import FINAL, TRACE, Options
 from streamlasso.running.outputs import TraceFile, open_predictions, or_null
 from streamlasso.sources import Complaints, open_source
 from streamlasso.sources.base import Block, Source
+from streamlasso.sources.opening import called
 
 #: Rows that are encoded, learnt and written at a time: what a reader of the predictions waits for at most.
 CHUNK = 256
@@ -175,8 +176,7 @@ class Run:
             start = stop
 
     def _take(self, cells: Cells, block: Block, first: int) -> None:
-        name = "standard input" if self.options.data == "-" else self.options.data
-        rows = self.encoder.encode(cells, lambda i, words: self.unfit.about(f"{name}: {block.where(first + i)}", words))
+        rows = self.encoder.encode(cells, complainer(self.unfit, self.options.data, block, first))
         self.position += len(cells)
         if len(rows.target):
             self._write(rows, self._learn(rows), block.place[first + rows.place])
@@ -344,11 +344,15 @@ class Run:
 
 def named(data: str, blocks: Iterator[Block]) -> Iterator[Block]:
     """Errors of the source name the file."""
-    name = "standard input" if data == "-" else data
     try:
         yield from blocks
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
+        raise ValueError(f"{called(data)}: {error}") from error
+
+
+def complainer(complaints: Complaints, data: str, block: Block, start: int) -> Callable[[int, str], None]:
+    """Complains of a row, counted from row `start` of a block, with the place where it stood."""
+    return lambda i, words: complaints.about(f"{called(data)}: {block.where(start + i)}", words)
 
 
 def _moment(time: np.ndarray | None, i: int) -> str:

@@ -35,11 +35,15 @@ def open_source(data: str, complaints: Complaints) -> Source:
     ...     [block.rows.to_pydict() for block in source.blocks()]
     [{'x': ['1', '3'], 'y': ['2', '4']}]
     """
-    name = "standard input" if data == "-" else data
     try:
         return _recognised(_opened(data), data, complaints)
     except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
+        raise ValueError(f"{called(data)}: {error}") from error
+
+
+def called(data: str) -> str:
+    """What a source is called in words."""
+    return "standard input" if data == "-" else data
 
 
 def _opened(data: str) -> io.BufferedReader:

@@ -20,9 +20,9 @@ from river.datasets import synth
 from sklearn import datasets as sklearn_data
 
 from common import report
-from streamlasso.experiments.entries import BASELINES, DEFAULT, OURS, entries
-from streamlasso.experiments.leaderboard import score
-from streamlasso.experiments.streams import Task
+from streamlasso.bench.entries import BASELINES, DEFAULT, OURS, entries
+from streamlasso.bench.leaderboard import score
+from streamlasso.bench.streams import Task
 
 #: CPU seconds for one setting on one stream.
 LIMIT = 60.0

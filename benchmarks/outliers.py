@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from common import report
-from streamlasso.experiments.anatomy import half_deviance
-from streamlasso.experiments.entries import DEFAULT, OURS, entries
-from streamlasso.experiments.streams import Task
+from streamlasso.bench.anatomy import half_deviance
+from streamlasso.bench.entries import DEFAULT, OURS, entries
+from streamlasso.bench.streams import Task
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.simulate import SPARSE, simulate
 

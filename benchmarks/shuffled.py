@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from common import report
-from streamlasso.experiments.entries import DEFAULT, OURS, entries
-from streamlasso.experiments.leaderboard import mean_loss
-from streamlasso.experiments.peers import RunningMean, TooSlow, predict_then_learn
-from streamlasso.experiments.streams import TASKS, load_task
+from streamlasso.bench.entries import DEFAULT, OURS, entries
+from streamlasso.bench.leaderboard import mean_loss
+from streamlasso.bench.peers import RunningMean, TooSlow, predict_then_learn
+from streamlasso.bench.streams import TASKS, load_task
 
 REFIT = ("refit", "all rows")
 

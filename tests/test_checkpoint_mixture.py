@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.forgery import forged, loaded, numbers, reshape, set_at, words
 from oracles.mixtures import COMPETITIONS
 from streamlasso import RAPClassifier, RAPRegressor, checkpoint, families, river
 from streamlasso.families import Binomial, Gaussian, Poisson
@@ -13,6 +12,7 @@ from streamlasso.memories import AdaptiveForgetting, Window
 from streamlasso.penalties import ElasticNet
 from streamlasso.simulate import simulate
 from streamlasso.tuners import LogRMS, Mixture
+from support.forgery import forged, loaded, numbers, reshape, set_at, words
 
 N, P = 60, 4
 CUTS = (1, 9, 30, 47)

@@ -32,7 +32,7 @@ def test_interruption_is_status_130(monkeypatch, tmp_path, capsys):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("streamlasso.running.demo.simulate", interrupt)
+    monkeypatch.setattr("streamlasso.run.demo.simulate", interrupt)
     assert main(["demo", "--out", str(tmp_path)]) == 130
     assert "Traceback" not in capsys.readouterr().err
 

@@ -9,13 +9,13 @@ import pytest
 from sklearn.base import clone
 
 from oracles.mixtures import COMPETITIONS
-from oracles.plain import PlainGaussian
 from streamlasso import RAPClassifier, RAPRegressor, families, progressive, river
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import ElasticNet, Ridge
 from streamlasso.simulate import simulate
 from streamlasso.tuners import LogRMS, Mixture, Tuner
+from support.plain import PlainGaussian
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)

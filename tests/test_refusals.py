@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
-from oracles.estimators import ANSWERS, GOOD, WEIGHTS, N, P, bits, rows
 from streamlasso import RAPClassifier, RAPRegressor
+from support.estimators import ANSWERS, GOOD, WEIGHTS, N, P, bits, rows
 
 
 def bad(value, row=7, column=2):

@@ -17,13 +17,13 @@ from hypothesis import strategies as st
 from river import checks, compose, datasets, evaluate, metrics, preprocessing, stats
 
 import streamlasso
-from oracles.plain import FloatGaussian, Fragile
 from streamlasso import families, memories
 from streamlasso.families import Gaussian
 from streamlasso.memories import AdaptiveForgetting, Window
 from streamlasso.penalties import ElasticNet, Ridge
 from streamlasso.river import RAPClassifier, RAPRegressor
 from streamlasso.tuners import LARS, Fixed, LogRMS
+from support.plain import FloatGaussian, Fragile
 
 #: All but batch_size: a mini-batch is asked for, and then is not what one row at a time would give.
 CHECKED = [

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from pyarrow import csv
 
 from streamlasso.network import StreamingNetwork
-from streamlasso.networks.drawing import draw_networks
-from streamlasso.networks.following import follow
+from streamlasso.network.drawing import draw_networks
+from streamlasso.network.following import follow
 
 R, PRESENT = 0.99, 0.9
 DEMOCRAT = 100

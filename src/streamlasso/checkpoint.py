@@ -32,6 +32,8 @@ from streamlasso.settings import build_learner
 
 FORMAT = "streamlasso checkpoint"
 VERSION = 1
+#: Rooms whose classes users import from elsewhere.
+PUBLIC = {"streamlasso.estimators": "streamlasso", "streamlasso.network": "streamlasso.network"}
 #: Before the names of arrays that are not the model's.
 NOTED = "notes/"
 #: Stands for the checksum while it is computed.
@@ -89,7 +91,11 @@ def load_with_notes(classes: Sequence[Any], path: Any) -> tuple[Any, dict[str, A
 
 
 def _class_name(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}".replace("streamlasso.estimators.", "streamlasso.")
+    """The name by which users import it."""
+    for room, public in PUBLIC.items():
+        if cls.__module__.startswith(room):
+            return f"{public}.{cls.__qualname__}"
+    return f"{cls.__module__}.{cls.__qualname__}"
 
 
 # --- writing --------------------------------------------------------------------------------------------------------

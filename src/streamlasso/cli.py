@@ -13,7 +13,7 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 from streamlasso import __version__
-from streamlasso.networks.cli import fmri, make_directory, network, replay
+from streamlasso.network.cli import fmri, make_directory, network, replay
 
 app = App(
     name="streamlasso",
@@ -125,8 +125,8 @@ def run(
     quiet
         Print nothing but errors.
     """
-    from streamlasso.running.command import run_and_report
-    from streamlasso.running.options import Options, parse_lags
+    from streamlasso.run.command import run_and_report
+    from streamlasso.run.options import Options, parse_lags
 
     options = Options(
         data,
@@ -183,7 +183,7 @@ def predict(
     quiet
         Print nothing but predictions and errors.
     """
-    from streamlasso.running.predict import predict_file
+    from streamlasso.run.predict import predict_file
 
     counts = predict_file(model, data, out, on_error)
     if not quiet:
@@ -203,7 +203,7 @@ def inspect(model: Path, /) -> None:
     model
         run/model.safetensors, a checkpoint, or what `save` wrote.
     """
-    from streamlasso.running.inspect import tables_of
+    from streamlasso.run.inspect import tables_of
 
     Console().print(*tables_of(model))
 
@@ -240,7 +240,7 @@ def demo(*, out: Path = Path("demo")) -> None:
     out
         The directory for stream.csv and all that `streamlasso run` writes; made if it is not there.
     """
-    from streamlasso.running.demo import run_demo
+    from streamlasso.run.demo import run_demo
 
     make_directory(out)
     run_demo(out)
@@ -292,7 +292,7 @@ def streams(
     redo
         Methods to run again, although the table has them.
     """
-    from streamlasso.experiments.leaderboard import run_leaderboard
+    from streamlasso.bench.leaderboard import run_leaderboard
 
     make_directory(out)
     run_leaderboard(
@@ -383,8 +383,8 @@ def all_studies(*, draws: Draws = TWENTY) -> None:
 
 
 def _reproduce(names: list[str], draws: Draws) -> None:
-    from streamlasso.experiments.reproduce import planned
-    from streamlasso.experiments.reproduce import reproduce as run
+    from streamlasso.reproduce.command import planned
+    from streamlasso.reproduce.command import reproduce as run
 
     n, seed, jobs, out = draws.n, draws.seed, draws.jobs, draws.out
     planned(names, n, seed, jobs)

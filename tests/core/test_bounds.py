@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from oracles.mixtures import FIRST_ROWS, Row, eta_bounds, mixture, trust, widened
 from oracles.replay import Stream, run
-from oracles.streams import streams
 from streamlasso import families
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
 from streamlasso.memories import Forgetting
 from streamlasso.tuners import Mixture
+from support.streams import streams
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 CHEAP = dict(tuner=Mixture(powers=(0.0, 0.5), factors=(), starts=0))

@@ -6,11 +6,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from oracles.replay import learner, run
-from oracles.streams import made
 from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
 from streamlasso.tuners import Fixed
+from support.streams import made
 
 N = 25
 seeds = st.integers(0, 10_000)

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles.mixtures import ALPHA, COMPETITIONS, Row, experts, mixture, single_weights
-from oracles.plain import PlainPoisson, PlainSGD
 from oracles.problem import Problem
 from oracles.replay import Stream, learner, run, same_bits
-from oracles.streams import made, streams
 from streamlasso import families
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet, Ridge
 from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Mixture
+from support.plain import PlainPoisson, PlainSGD
+from support.streams import made, streams
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)

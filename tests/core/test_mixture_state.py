@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from oracles.mixtures import COMPETITIONS, mixture
 from oracles.replay import Stream, run, same_bits
-from oracles.streams import streams
 from streamlasso import families, penalties
 from streamlasso.core.engine import grown
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting
 from streamlasso.tuners import LogRMS, Mixture, Tuner
+from support.streams import streams
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)

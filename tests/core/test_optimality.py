@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles.replay import Stream, judged, learner, run
-from oracles.streams import KINDS, factors, made, streams
 from streamlasso import families, memories, penalties
 from streamlasso.families import Binomial, Gamma, Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet, Ridge
 from streamlasso.tuners import LARS, SGD, Fixed, LogRMS
+from support.streams import KINDS, factors, made, streams
 
 #: Largest violation divided by lam_max: Gaussian, and every other family.
 EXACT, NEWTON = 1e-9, 1e-7

@@ -9,13 +9,13 @@ from scipy.optimize import brentq
 from oracles.mixtures import FIRST_ROWS, experts, mixture
 from oracles.problem import Problem
 from oracles.replay import problems, run
-from oracles.streams import streams
 from oracles.weights import weights
 from streamlasso import families, memories, penalties
 from streamlasso.families import Gamma, Gaussian
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet, Ridge
 from streamlasso.tuners import Mixture
+from support.streams import streams
 
 every_memory = pytest.mark.parametrize("memory", memories.EXAMPLES, ids=str)
 others = pytest.mark.parametrize("family", [f for f in families.EXAMPLES if type(f) is not Gaussian], ids=str)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from oracles.plain import PlainBinomial, PlainGamma, PlainGaussian, PlainLARS, PlainLogRMS, PlainPoisson, PlainSGD
 from oracles.replay import Stream, judged, learner, run, same_bits
 from streamlasso import RAPRegressor
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
@@ -11,6 +10,7 @@ from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1
 from streamlasso.settings import build_learner
 from streamlasso.tuners import LARS, SGD, LogRMS, Tuner
+from support.plain import PlainBinomial, PlainGamma, PlainGaussian, PlainLARS, PlainLogRMS, PlainPoisson, PlainSGD
 
 BASE = dict(memory=Forgetting(0.97), penalty=L1())
 

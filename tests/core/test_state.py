@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles.replay import Stream, learner, run, same_bits
-from oracles.streams import streams
 from streamlasso import families, memories, penalties, tuners
 from streamlasso.core.learner import Learner
 from streamlasso.families import Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1
 from streamlasso.tuners import Fixed, LogRMS
+from support.streams import streams
 
 parts = pytest.mark.parametrize(
     "family,memory",

@@ -6,7 +6,7 @@ import pytest
 
 from streamlasso.encoding import Encoder, Target
 from streamlasso.encoding.codes import code_in
-from streamlasso.encoding.disguise import disguise, said
+from streamlasso.encoding.leakage import disguise, said
 from streamlasso.encoding.remarks import remarks
 
 RNG = np.random.default_rng(0)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import pyarrow
 
-from streamlasso.encoding import moments, reading
+from streamlasso.encoding import dates, reading
 
 #: Levels of a text column with a feature of their own; all further ones share one.
 MOST_LEVELS = 30
@@ -113,7 +113,7 @@ class Calendar:
         self.last = np.datetime64("NaT" if last is None else last, "s")
 
     def read(self, cells: pyarrow.Array) -> tuple[np.ndarray, np.ndarray]:
-        return moments.moments(cells, self.form)
+        return dates.moments(cells, self.form)
 
     def missing(self, values: np.ndarray) -> np.ndarray:
         return np.isnat(values)

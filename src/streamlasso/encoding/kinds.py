@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow
 from pyarrow import types
 
-from streamlasso.encoding import moments, reading
+from streamlasso.encoding import dates, reading
 from streamlasso.encoding.columns import Calendar, Levels, Number
 
 #: Text of which more than this share of so many first rows are different is no category.
@@ -38,17 +38,17 @@ def _column(name: str, cells: pyarrow.Array, form: str | None) -> Any:
     if types.is_dictionary(cells.type):
         return Levels(name)
     if not reading.is_text(cells) or reading.holds_numbers(cells, form):
-        when = moments.format_of_numbers(name, cells)
+        when = dates.format_of_numbers(name, cells)
         return Number(name, form=form) if when is None else _calendar(name, cells, when)
-    days = moments.format_of(cells)
+    days = dates.format_of(cells)
     return Levels(name) if days is None else _calendar(name, cells, days)
 
 
 def _calendar(name: str, cells: pyarrow.Array, form: str | None) -> Calendar:
-    values, _ = moments.moments(cells, form)
+    values, _ = dates.moments(cells, form)
     values = values[~np.isnat(values)]
     hours = bool(np.any(values.astype(np.int64) % 86_400 != 0))
-    days = not types.is_time(cells.type) if form is None else form not in moments.TIMES
+    days = not types.is_time(cells.type) if form is None else form not in dates.TIMES
     return Calendar(name, form=form, days=days, hours=hours or not days)
 
 

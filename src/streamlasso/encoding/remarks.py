@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import pyarrow
 
-from streamlasso.encoding import codes, disguise, forms, reading
+from streamlasso.encoding import codes, forms, leakage, reading
 from streamlasso.encoding.columns import Calendar, Number
+from streamlasso.encoding.dates import SINCE_1970
 from streamlasso.encoding.encoder import Encoder
-from streamlasso.encoding.moments import SINCE_1970
 
 
 def remarks(rows: pyarrow.RecordBatch, encoder: Encoder, written: Mapping[str, str]) -> list[str]:
@@ -23,5 +23,5 @@ def remarks(rows: pyarrow.RecordBatch, encoder: Encoder, written: Mapping[str, s
         *forms.said(rows, written, numbers),
         *codes.said(numbers),
         *(f"{column.name} is read as {column.form} since 1970" for column in times),
-        *disguise.said(target.name, disguise.disguise(rows, target, columns)),
+        *leakage.said(target.name, leakage.disguise(rows, target, columns)),
     ]

@@ -1,0 +1,193 @@
+"""Who takes part in the leaderboard: a method, its settings, and how it goes through a task."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from itertools import product
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from streamlasso import RAPClassifier, RAPRegressor, __version__, memories, progressive, tuners
+from streamlasso.bench import peers
+from streamlasso.bench.peers import Peer, predict_then_learn
+from streamlasso.bench.streams import Task
+
+FAMILIES = ("gaussian", "binomial", "poisson")
+#: The settings that "best in hindsight" is over.
+LEARNING_RATES, L1 = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3), (0.0, 0.001, 0.01)
+#: Gradients of counts are as large as the counts.
+POISSON_RATES = (1e-5, 3e-5, 1e-4, 3e-4)
+SCHEDULES = ("constant", "invscaling")
+SMOOTHING, FORGET = (1.0, 0.999, 0.99), (0.0, 0.001, 0.01)
+VW_RATES, VW_L1 = (0.05, 0.1, 0.5, 2.0), (0.0, 1e-5, 1e-4)
+WINDOW = 1000
+#: What is set before anything was tried; every method has one such setting, which is the first.
+DEFAULT = "default"
+#: Marks a setting with responses standardised by running moments.
+TS = " +ts"
+OURS = "streamlasso"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method with one setting; `run(task, limit)` gives the mean predicted for each row, and CPU seconds in all."""
+
+    method: str
+    setting: str
+    package: str
+    run: Callable[[Task, float], tuple[np.ndarray, float]]
+
+    @property
+    def missing(self) -> bool:
+        return importlib.util.find_spec(self.package) is None
+
+    @property
+    def version(self) -> str:
+        return __version__ if self.package == "streamlasso" else version(DISTRIBUTIONS.get(self.package, self.package))
+
+
+#: Where a package is distributed under another name.
+DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+
+
+def entries(family: str) -> Iterator[Entry]:
+    """All entries that can predict this family, ours last.
+
+    >>> from streamlasso.bench.entries import entries
+    >>> [entry.setting for entry in entries("gaussian") if entry.method == "refit"]
+    ['default: last 1000 rows', 'all rows']
+    """
+    for method, (package, families, settings) in PEERS.items():
+        if family in families:
+            for setting, make in settings(family):
+                yield Entry(method, setting, package, _peer_run(make))
+    for setting, options in OUR_SETTINGS.items():
+        yield Entry(OURS, setting, "streamlasso", _our_run(options))
+
+
+# --- peers ------------------------------------------------------------------------------------------------------------
+
+Setting = tuple[str, Callable[[], Peer]]
+
+
+def _peer_run(make: Callable[[], Peer]) -> Callable[[Task, float], tuple[np.ndarray, float]]:
+    return lambda task, limit: predict_then_learn(make(), task.X, task.y, limit)
+
+
+def _scaled(family: str, setting: str, make: Callable[[], Peer]) -> Setting:
+    """The same setting, for real-valued responses with these standardised."""
+    if family != "gaussian":
+        return setting, make
+    return setting + TS, lambda: peers.ResponseStandardised(make())
+
+
+def _running_mean(family: str) -> Iterator[Setting]:
+    yield DEFAULT, lambda: peers.RunningMean(family)
+
+
+def _persistence(family: str) -> Iterator[Setting]:
+    yield DEFAULT, lambda: peers.Persistence(family)
+
+
+def _river(family: str) -> Iterator[Setting]:
+    yield DEFAULT, lambda: peers.river_linear(family)
+    rates = LEARNING_RATES + POISSON_RATES if family == "poisson" else LEARNING_RATES
+    for rate, l1 in product(rates, L1):
+        yield _scaled(family, f"lr={rate:g} l1={l1:g}", partial(peers.river_linear, family, rate, l1))
+
+
+def _river_bayesian(family: str) -> Iterator[Setting]:
+    for smoothing in SMOOTHING:
+        yield _named(f"smoothing={smoothing:g}{TS}", smoothing == 1), partial(peers.river_bayesian, smoothing)
+
+
+def _sklearn_sgd(family: str) -> Iterator[Setting]:
+    yield DEFAULT, lambda: peers.sklearn_sgd(family)
+    if family == "gaussian":
+        yield _scaled(family, "as it comes", lambda: peers.sklearn_sgd(family))
+    for schedule, eta0, l1 in product(SCHEDULES, LEARNING_RATES, L1):
+        make = partial(peers.sklearn_sgd, family, eta0, l1, schedule)
+        yield _scaled(family, f"{schedule} eta0={eta0:g} l1={l1:g}", make)
+
+
+def _vowpal_wabbit(family: str) -> Iterator[Setting]:
+    """Its default takes features as they are: VW scales, but does not centre them."""
+    yield _scaled(family, DEFAULT, lambda: peers.VowpalWabbit(family))
+    for rate, l1 in product(VW_RATES, VW_L1):
+        make = partial(peers.vw_centred, family, f"--learning_rate {rate} --l1 {l1}")
+        yield _scaled(family, f"centred lr={rate:g} l1={l1:g}", make)
+
+
+def _ondil(family: str) -> Iterator[Setting]:
+    for forget in FORGET:
+        yield _named(f"forget={forget:g}", forget == 0), partial(peers.Ondil, forget)
+    for forget in FORGET:
+        yield _scaled(family, f"forget={forget:g}", partial(peers.Ondil, forget))
+
+
+def _refit(family: str) -> Iterator[Setting]:
+    yield _named(f"last {WINDOW} rows", True), lambda: peers.Refit(family, WINDOW)
+    yield "all rows", lambda: peers.Refit(family, None)
+
+
+def _named(setting: str, default: bool) -> str:
+    return f"{DEFAULT}: {setting}" if default else setting
+
+
+#: Method -> the package it needs, the families it can do, its settings.
+PEERS: dict[str, tuple[str, tuple[str, ...], Callable[[str], Iterator[Setting]]]] = {
+    "running-mean": ("streamlasso", FAMILIES, _running_mean),
+    "persistence": ("streamlasso", FAMILIES, _persistence),
+    "river": ("river", FAMILIES, _river),
+    "river-bayesian": ("river", ("gaussian",), _river_bayesian),
+    "sklearn-sgd": ("sklearn", ("gaussian", "binomial"), _sklearn_sgd),
+    "vowpal-wabbit": ("vowpalwabbit", FAMILIES, _vowpal_wabbit),
+    "refit": ("sklearn", FAMILIES, _refit),
+    "ondil": ("ondil", ("gaussian",), _ondil),
+}
+METHODS: tuple[str, ...] = (*PEERS, OURS)
+BASELINES = ("running-mean", "persistence")
+
+
+# --- ours -------------------------------------------------------------------------------------------------------------
+
+#: What the estimators are given.
+OUR_SETTINGS: dict[str, dict[str, Any]] = {
+    DEFAULT: {},
+    "SGD(0.005) memory=0.99": dict(tuner=tuners.SGD(0.005), memory=0.99),
+    "LARS(0.01) memory=0.99": dict(tuner=tuners.LARS(0.01), memory=0.99),
+    "LogRMS() memory=0.9": dict(tuner=tuners.LogRMS(), memory=0.9),
+    "LogRMS() memory=0.95": dict(tuner=tuners.LogRMS(), memory=0.95),
+    "LogRMS() memory=0.98": dict(tuner=tuners.LogRMS(), memory=0.98),
+    "LogRMS() memory=0.99": dict(tuner=tuners.LogRMS(), memory=0.99),
+    "LogRMS() memory=0.995": dict(tuner=tuners.LogRMS(), memory=0.995),
+    "LogRMS() memory=1": dict(tuner=tuners.LogRMS(), memory=1.0),
+    "LogRMS() memory=Window(200)": dict(tuner=tuners.LogRMS(), memory=memories.Window(200)),
+    "LogRMS() memory=AdaptiveForgetting()": dict(tuner=tuners.LogRMS(), memory=memories.AdaptiveForgetting()),
+    "Mixture(factors=())": dict(tuner=tuners.Mixture(factors=())),
+    "Mixture() memory=AdaptiveForgetting()": dict(memory=memories.AdaptiveForgetting()),
+}
+
+
+def _our_run(options: dict[str, Any]) -> Callable[[Task, float], tuple[np.ndarray, float]]:
+    """All rows in one call: there is no place to stop at a time limit, and no need of one."""
+
+    def run(task: Task, limit: float) -> tuple[np.ndarray, float]:
+        binomial = task.family == "binomial"
+        model = RAPClassifier(**options) if binomial else RAPRegressor(family=task.family, **options)
+        start = process_time()
+        trace = progressive(model, task.X, task.y, progress=False)
+        seconds = process_time() - start
+        if not binomial:
+            return trace.prediction, seconds
+        # The log loss of a row says which probability its true class was given.
+        right = np.exp(-trace.loss)
+        return np.where(task.y > 0, right, 1 - right), seconds
+
+    return run

@@ -1,0 +1,283 @@
+"""Tables -> figures: lam over time above the task's blocks, and networks on a glass brain or on a circle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Curve
+
+from streamlasso.network.imaging.bids import Event
+from streamlasso.network.imaging.extras import needs_fmri
+from streamlasso.network.summary import Group, matrix_of, pictures
+from streamlasso.report.page import write_figure
+
+#: Blue is positive, red is negative; darker against lighter, and whole against dashed, so that grey print tells them.
+POSITIVE, NEGATIVE = "#0b3c6f", "#e0503c"
+LINE, BAND, GREY = "#1b1b1b", "#9a9a9a", "#8a8a8a"
+#: Fills of the conditions, in the order in which they come: they differ in lightness, and in hatch.
+FILLS = (
+    ("#d5ead5", ""),
+    ("#b9b3de", "///"),
+    ("#f7e3b5", "..."),
+    ("#c9dcea", "\\\\\\"),
+    ("#eec9c2", "xx"),
+    ("#dddddd", ""),
+)
+#: Edges that are drawn at most, for each region, and in all: more is a ball of wool.
+EDGES_A_REGION, MOST_EDGES = 3, 75
+#: Regions whose names fit around a circle.
+MOST_NAMES = 60
+#: Dashed, and the width of the strongest edge.
+DASHES, WIDEST = (0, (3.2, 1.6)), 3.0
+
+
+def write_figures(out: Path, lam: pyarrow.Table, edges: pyarrow.Table, group: Group) -> dict[str, tuple[Figure, str]]:
+    """lam and networks as PNG and SVG; the figures, with words for who cannot see them."""
+    coords = group.coords
+    matrices = {title: matrix_of(edges, title, group.regions) for title in pictures(group)}
+    where = "a circle" if coords is None else "a glass brain"
+    blocks = ", with the blocks of the task" if group.events else ""
+    figures = {
+        "lam": (draw_lam(lam, group.events, len(group.subjects)), f"Mean lam over time{blocks}"),
+        "networks": (draw_networks(matrices, group.regions, coords), f"Networks on {where}"),
+    }
+    for name, (figure, _) in figures.items():
+        write_figure(out / name, figure)
+    return figures
+
+
+# --- lam --------------------------------------------------------------------------------------------------------------
+
+
+def draw_lam(lam: pyarrow.Table, events: Sequence[Event], n_subjects: int) -> Figure:
+    """The mean lam with its band, on the blocks of the task: the paper's figure, top."""
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    axes = figure.subplots()
+    draw_lam_on(axes, lam, events, n_subjects)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=5, frameon=False, fontsize="small")
+    return figure
+
+
+def draw_lam_on(axes: Axes, lam: pyarrow.Table, events: Sequence[Event], n_subjects: int) -> None:
+    """The same, on axes that are there."""
+    timed = lam["seconds"].null_count == 0
+    x = (lam["seconds"] if timed else lam["t"]).to_numpy()
+    mean, low, high = (lam[name].to_numpy() for name in ("mean", "low", "high"))
+    if timed:
+        shade(axes, events)
+    band = "± 1 standard error" if n_subjects > 1 else "quartiles of the regions"
+    axes.fill_between(x, low, high, color=BAND, alpha=0.55, linewidth=0, label=band, zorder=2)
+    whose = f"mean lam of {n_subjects} subjects" if n_subjects > 1 else "mean lam of all regions"
+    axes.plot(x, mean, color=LINE, linewidth=1.5, label=whose, zorder=3)
+    axes.set(xlabel="time (s)" if timed else "time point", ylabel="lam")
+    axes.set(xlim=(x[0], max(x[-1], x[0] + 1)), ylim=_settled(low, high))
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _settled(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
+    """Limits that show lam once it is under way: its first guesses can be many times larger, and leave the picture."""
+    later = slice(warm_up(len(low)), None)
+    found = np.concatenate([low[later], high[later]])
+    found = found[np.isfinite(found)]
+    bottom, top = (float(found.min()), float(found.max())) if len(found) else (0.0, 1.0)
+    margin = 0.12 * (top - bottom) or 0.1 * top or 1.0
+    return max(0.0, bottom - margin), top + margin
+
+
+def warm_up(n: int) -> int:
+    """Time points at the start that say more about the first guess than about the data."""
+    return min(max(15, n // 20), n // 2)
+
+
+def shade(axes: Axes, events: Sequence[Event]) -> None:
+    """The blocks of each condition, as they were shown."""
+    fills = fills_of(dict.fromkeys(event.condition for event in events))
+    labelled: set[str] = set()
+    for event in events:
+        label, color, hatch = fills[event.condition]
+        axes.axvspan(
+            event.onset,
+            event.end,
+            facecolor=color,
+            edgecolor="#9d96cf" if hatch else "none",
+            hatch=hatch,
+            linewidth=0,
+            label=None if label in labelled else f"{_literal(label)} shown",
+            zorder=0,
+        )
+        labelled.add(label)
+
+
+def fills_of(conditions: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+    """What each condition is called in a legend, its color and its hatch. Those for which there are none share one.
+
+    >>> [label for label, *_ in fills_of("abcdefg").values()]
+    ['a', 'b', 'c', 'd', 'e', '2 others', '2 others']
+    """
+    names = list(conditions)
+    own = len(names) if len(names) <= len(FILLS) else len(FILLS) - 1
+    others = f"{len(names) - own} others"
+    return {name: (name, *FILLS[k]) if k < own else (others, *FILLS[-1]) for k, name in enumerate(names)}
+
+
+def _literal(name: str) -> str:
+    """For a legend, which takes what stands between two dollars for a formula."""
+    return name.replace("$", r"\$")
+
+
+# --- networks ---------------------------------------------------------------------------------------------------------
+
+
+def draw_networks(matrices: dict[str, np.ndarray], regions: Sequence[str], coords: np.ndarray | None = None) -> Figure:
+    """One picture a network, all on one scale: on a glass brain if coordinates (mm) are given, else on a circle.
+
+    >>> import numpy as np
+    >>> figure = draw_networks({"now": np.array([[0, 0.4], [0.4, 0]])}, ["left", "right"])
+    >>> figure.axes[0].get_title()
+    'now'
+    """
+    if coords is not None:
+        return _on_brains(matrices, coords)
+    columns = {1: 1, 2: 2, 4: 2}.get(len(matrices), 3)
+    rows = -(-len(matrices) // columns)
+    figure = Figure(figsize=(4.1 * columns, 4.2 * rows + 0.5), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
+    largest = _largest(matrices)
+    for axes, (title, matrix) in zip(panels, matrices.items(), strict=False):
+        _draw_circle(axes, matrix, regions, largest)
+        # Within the axes: their labels reach so far up that a title above them would be cut off.
+        axes.set_title(title, fontsize="medium", y=0.95, parse_math=False)
+    for axes in panels[len(matrices) :]:
+        axes.set_axis_off()
+    _explain(figure, matrices, "outside lower center")
+    return figure
+
+
+def _explain(figure: Figure, matrices: dict[str, np.ndarray], loc: Any) -> None:
+    """The legend, with how much of the networks is drawn."""
+    small: dict[str, Any] = dict(fontsize="small", title_fontsize="small", frameon=False)
+    figure.legend(handles=_legend(), loc=loc, ncols=2, title=_shown(matrices), **small)
+
+
+def _largest(matrices: dict[str, np.ndarray]) -> float:
+    return max((float(np.abs(matrix).max()) for matrix in matrices.values()), default=0.0) or 1.0
+
+
+def strongest(matrix: np.ndarray) -> list[tuple[int, int, float]]:
+    """The edges that are drawn, the strongest last so that it lies on top."""
+    most = most_drawn(len(matrix))
+    i, j = np.nonzero(np.triu(matrix, 1))
+    order = np.argsort(-np.abs(matrix[i, j]), kind="stable")[:most][::-1]
+    return [(int(a), int(b), float(matrix[a, b])) for a, b in zip(i[order], j[order], strict=True)]
+
+
+def most_drawn(p: int) -> int:
+    """Edges that are drawn of a network with p regions."""
+    return min(EDGES_A_REGION * p, MOST_EDGES)
+
+
+def _shown(matrices: dict[str, np.ndarray]) -> str:
+    """Said where not all edges are drawn."""
+    counts = [np.count_nonzero(np.triu(matrix, 1)) for matrix in matrices.values()]
+    most = most_drawn(len(next(iter(matrices.values()))))
+    if max(counts) <= most:
+        return "width: strength of the dependence, given all others"
+    return f"width: strength of the dependence, given all others; the {most} strongest edges of each are drawn"
+
+
+def _legend() -> list[Line2D]:
+    return [
+        Line2D([], [], color=POSITIVE, linewidth=2, label="positive"),
+        Line2D([], [], color=NEGATIVE, linewidth=2, linestyle=DASHES, label="negative"),
+    ]
+
+
+def _style(strength: float, largest: float) -> dict[str, Any]:
+    share = abs(strength) / largest
+    positive = strength > 0
+    return dict(
+        color=POSITIVE if positive else NEGATIVE,
+        linestyle="-" if positive else DASHES,
+        linewidth=0.4 + (WIDEST - 0.4) * share,
+        alpha=0.35 + 0.65 * share,
+    )
+
+
+def circle(p: int) -> np.ndarray:
+    """(p, 2): places around a circle, clockwise from the top."""
+    angle = np.pi / 2 - 2 * np.pi * (np.arange(p) + 0.5) / p
+    return np.column_stack([np.cos(angle), np.sin(angle)])
+
+
+def _draw_circle(axes: Axes, matrix: np.ndarray, regions: Sequence[str], largest: float) -> None:
+    places = circle(len(regions))
+    for i, j, strength in strongest(matrix):
+        a, b = places[i], places[j]
+        # Chords bend towards the middle, so that neighbours can be told apart.
+        curve = Curve([a, 0.25 * (a + b), b], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3])
+        axes.add_patch(PathPatch(curve, fill=False, capstyle="butt", **_style(strength, largest)))
+    axes.scatter(places[:, 0], places[:, 1], s=max(6, 300 / len(regions)), color=LINE, zorder=3)
+    if len(regions) <= MOST_NAMES:
+        for name, (x, y) in zip(regions, places, strict=True):
+            _name_beside(axes, name, x, y, "x-small" if len(regions) <= 30 else "xx-small")
+    axes.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.65), aspect="equal", xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+
+
+def _name_beside(axes: Axes, name: str, x: float, y: float, size: str) -> None:
+    angle = np.degrees(np.arctan2(y, x))
+    left = abs(angle) > 90
+    axes.text(
+        1.06 * x,
+        1.06 * y,
+        name if len(name) <= 18 else name[:17] + "…",
+        rotation=angle + 180 if left else angle,
+        rotation_mode="anchor",
+        horizontalalignment="right" if left else "left",
+        verticalalignment="center",
+        fontsize=size,
+        parse_math=False,
+    )
+
+
+# --- glass brains -----------------------------------------------------------------------------------------------------
+
+
+def _on_brains(matrices: dict[str, np.ndarray], coords: np.ndarray) -> Figure:
+    """A row of three views a network, by nilearn."""
+    from matplotlib import pyplot
+
+    inches, foot = 2.9, 0.7
+    total = inches * len(matrices) + foot
+    figure = pyplot.figure(figsize=(9, total))
+    for row, (title, matrix) in enumerate(matrices.items()):
+        bottom = 1 - (row + 1) * inches / total
+        _draw_brain(figure, (0.0, bottom, 1.0, 0.92 * inches / total), coords, matrix, _largest(matrices))
+        figure.text(0.01, bottom + 0.97 * inches / total, title, fontsize="medium", va="top", parse_math=False)
+    _explain(figure, matrices, "lower center")
+    pyplot.close(figure)
+    return figure
+
+
+def _draw_brain(
+    figure: Figure, where: tuple[float, float, float, float], coords: np.ndarray, matrix: np.ndarray, largest: float
+) -> None:
+    """Outlines from the side, from behind and from above, with nodes and edges."""
+    display = needs_fmri("nilearn.plotting").plot_glass_brain(None, display_mode="ortho", figure=figure, axes=where)
+    display.add_markers(coords, marker_color=[LINE] * len(coords), marker_size=6)
+    for direction, view in display.axes.items():
+        flat = coords[:, SEEN_FROM[direction]]
+        for i, j, strength in strongest(matrix):
+            view.ax.plot(*flat[[i, j]].T, zorder=5, **_style(strength, largest))
+
+
+#: Which of x, y, z are across and up when one looks along an axis.
+SEEN_FROM = {"x": [1, 2], "y": [0, 2], "z": [0, 1]}

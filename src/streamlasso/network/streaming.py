@@ -1,0 +1,305 @@
+"""Networks that change: which node depends on which, given all others, moment by moment.
+
+Each node is regressed on all others (neighbourhood selection), with its own lam. There is an edge where either of two
+coefficients is not zero (`rule="or"`) or both are (`rule="and"`). Of node i's regression, with residual standard
+deviation s_i, the partial correlation of i and j is  b_ij s_j / s_i;  of the two estimates that a pair has, "or" takes
+the larger, "and" the smaller: so an edge is exactly where the partial correlation is not zero.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from streamlasso import checkpoint
+from streamlasso.core.engine import RECORD
+from streamlasso.estimators._estimators import as_before_if_refused, features_of
+from streamlasso.network.nodes import Nodes
+from streamlasso.settings import checked, one_of
+from streamlasso.tuners import LogRMS
+
+if TYPE_CHECKING:
+    import pyarrow
+
+#: Time points that are learnt at a time: what is noted of them is bounded.
+CHUNK = 512
+RULES = ("and", "or")
+
+
+@dataclass(frozen=True)
+class NetworkTrace:
+    """What a network did while it learnt: a row a time point, a column a node.
+
+    >>> import numpy as np
+    >>> from streamlasso.network import StreamingNetwork
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> trace = StreamingNetwork().follow(X)
+    >>> trace.networks.shape, trace.lam.shape
+    ((50, 3, 3), (50, 3))
+    """
+
+    names: list[str]
+    networks: np.ndarray  #: (time, node, node): the partial correlation after each time point; 0 where no edge is
+    lam: np.ndarray
+    lam_max: np.ndarray
+    loss: np.ndarray  #: of each node's prediction, before the time point was learnt
+    n_active: np.ndarray
+
+
+class StreamingNetwork(BaseEstimator):
+    """A conditional-dependence network of p nodes, learnt time point by time point, whose sparsity tunes itself.
+
+    Parameters
+    ----------
+    family : {"gaussian", "binomial"} or another family, default="gaussian"
+        "binomial" for nodes that are 0 or 1: votes, spikes.
+    memory : float, Forgetting, Window or AdaptiveForgetting, default=0.95
+        How the past fades; a float is a forgetting factor.
+    tuner : LogRMS, LARS, SGD, Fixed, Mixture or a Tuner of your own, default=None
+        How each node's lam moves; None is `LogRMS()`.
+    rule : {"and", "or"}, default="and"
+        Whether both of a pair's two coefficients are needed for an edge, or one is enough.
+    penalty, gradient, curvature, lambda_init, fit_intercept, standardize, history
+        As in `streamlasso.RAPRegressor`.
+    n_jobs : int, default=None
+        Threads; None is one a core where there are nodes enough. The numbers do not depend on it.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (p, p) and (p,); row i is the regression of node i on all others
+    adjacency_, partial_correlation_ : (p, p), symmetric; whether there is an edge, and how strong it is (for families
+        other than the Gaussian: the coefficient)
+    edges_ : a table of the edges, strongest first: source, target, sign, strength
+    lambda_, lambda_max_ : (p,), the penalty of each node, and the least one that leaves it alone
+    n_seen_, effective_size_ : time points learnt, and the weight that the memory holds of them
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamlasso.network import StreamingNetwork
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 4))
+    >>> X[:, 1] += X[:, 0]
+    >>> X[:, 2] -= X[:, 1]
+    >>> model = StreamingNetwork(memory=0.99).partial_fit(X)
+    >>> model.partial_correlation_.round(1) + 0.0
+    array([[ 0. ,  0.5,  0. ,  0. ],
+           [ 0.5,  0. , -0.7,  0. ],
+           [ 0. , -0.7,  0. ,  0. ],
+           [ 0. ,  0. ,  0. ,  0. ]])
+    >>> model.edges_["sign"].to_pylist()[:2]
+    ['-', '+']
+    """
+
+    learners_: list[Nodes]
+    n_features_in_: int
+
+    def __init__(
+        self,
+        family: Any = "gaussian",
+        memory: Any = 0.95,
+        penalty: Any = None,
+        tuner: Any = None,
+        rule: str = "and",
+        gradient: str = "exact",
+        curvature: str = "updated",
+        lambda_init: float | None = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        history: int = 64,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.family = family
+        self.memory = memory
+        self.penalty = penalty
+        self.tuner = tuner
+        self.rule = rule
+        self.gradient = gradient
+        self.curvature = curvature
+        self.lambda_init = lambda_init
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.history = history
+        self.n_jobs = n_jobs
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Forget everything, then learn the time points in order."""
+        X, nodes = self._ready(X, reset=True)
+        return self._learn(X, nodes)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn each time point once, in order; a vector is one time point. A refused batch changes nothing."""
+        X, nodes = self._ready(_as_rows(X), reset=not hasattr(self, "learners_"))
+        return self._learn(X, nodes)
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Forget everything, learn the time points, and return the network after each: (time, p, p)."""
+        X, nodes = self._ready(X, reset=True)
+        return self._follow(X, nodes).networks
+
+    def follow(self, X: Any) -> NetworkTrace:
+        """`partial_fit`, and what happened: the network, lam and the loss at each time point."""
+        X, nodes = self._ready(_as_rows(X), reset=not hasattr(self, "learners_"))
+        return self._follow(X, nodes)
+
+    def _learn(self, X: np.ndarray, nodes: Nodes) -> Self:
+        for start in range(0, len(X), CHUNK):
+            nodes.learn(X[start : start + CHUNK])
+        return self._settle(nodes)
+
+    def _follow(self, X: np.ndarray, nodes: Nodes) -> NetworkTrace:
+        notes, networks = [], []
+        for start in range(0, len(X), CHUNK):
+            record, coef, variance = nodes.learn(X[start : start + CHUNK], traced=True)
+            notes.append(record)
+            networks.append(_strengths(coef, variance, self.rule, nodes.most))
+        self._settle(nodes)
+        noted = {name: np.concatenate(notes)[:, :, column] for column, name in enumerate(RECORD)}
+        kept = {name: noted[name] for name in ("lam", "lam_max", "loss", "n_active")}
+        return NetworkTrace(self._names, np.concatenate(networks), **kept)
+
+    def _ready(self, X: Any, *, reset: bool) -> tuple[np.ndarray, Nodes]:
+        """The time points as the engine takes them, and the engine: a new one where all is forgotten."""
+        one_of("rule", self.rule, RULES)
+        with as_before_if_refused(self):
+            X = features_of(self, X, reset=reset, least=2 if reset else 1)
+            nodes = self._fresh(X.shape[1]) if reset else self.learners_[0]
+            nodes.refuse_unfit(X)
+        return X, nodes
+
+    def _fresh(self, p: int) -> Nodes:
+        if self.n_jobs is not None and (type(self.n_jobs) is not int or self.n_jobs < 1):
+            raise ValueError(f"n_jobs={self.n_jobs!r}: a number of threads, or None for one a core where it pays")
+        settings = {**self.get_params(deep=False), "penalty_factor": None, "batch_size": 1}
+        if self.tuner is None:
+            settings["tuner"] = LogRMS()
+        return Nodes(p, checked(p, settings), self.n_jobs)
+
+    def _settle(self, nodes: Nodes) -> Self:
+        self.learners_ = [nodes]
+        if nodes.newly_constant():
+            warnings.warn(
+                f"constant so far, and so without edges: {', '.join(self.constant_)}", UserWarning, stacklevel=3
+            )
+        return self
+
+    # --- the network now ----------------------------------------------------------------------------------------
+
+    @property
+    def _nodes(self) -> Nodes:
+        if not hasattr(self, "learners_"):
+            raise NotFittedError("This StreamingNetwork has seen no time points yet: call fit or partial_fit first.")
+        return self.learners_[0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "learners_")
+
+    @property
+    def _names(self) -> list[str]:
+        return [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return self._nodes.now()[0][:, 1:]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return self._nodes.now()[0][:, 0]
+
+    @property
+    def lambda_(self) -> np.ndarray:
+        return np.array([learner.lam for learner in self._nodes.learners])
+
+    @property
+    def lambda_max_(self) -> np.ndarray:
+        return np.array([learner.lam_max for learner in self._nodes.learners])
+
+    @property
+    def partial_correlation_(self) -> np.ndarray:
+        coef, variance = self._nodes.now()
+        return _strengths(coef[None], variance[None], self.rule, self._nodes.most)[0]
+
+    @property
+    def adjacency_(self) -> np.ndarray:
+        return self.partial_correlation_ != 0
+
+    @property
+    def edges_(self) -> pyarrow.Table:
+        import pyarrow
+
+        strength = np.triu(self.partial_correlation_)
+        source, target = np.nonzero(strength)
+        order = np.argsort(-np.abs(strength[source, target]), kind="stable")
+        source, target = source[order], target[order]
+        found = strength[source, target]
+        names = np.array(self._names)
+        return pyarrow.table(
+            {
+                "source": pyarrow.array(names[source].tolist(), pyarrow.string()),
+                "target": pyarrow.array(names[target].tolist(), pyarrow.string()),
+                "sign": pyarrow.array(np.where(found > 0, "+", "-").tolist(), pyarrow.string()),
+                "strength": np.abs(found),
+            }
+        )
+
+    @property
+    def constant_(self) -> list[str]:
+        """Nodes that have not moved in all that the memory holds."""
+        return [name for name, still in zip(self._names, self._nodes.constant(), strict=True) if still]
+
+    @property
+    def n_seen_(self) -> int:
+        return self._nodes.n_seen
+
+    @property
+    def effective_size_(self) -> float:
+        return self._nodes.learners[0].effective_size
+
+    # --- files --------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the model to `path` (safetensors); the file appears whole or not at all."""
+        assert self._nodes
+        checkpoint.save(self, path)
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """The model that `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
+        return checkpoint.load(cls, path)
+
+    @staticmethod
+    def _build(n_features: int, settings: dict[str, Any]) -> Nodes:
+        """The engine that a checkpoint fills."""
+        return Nodes(n_features, checked(n_features, settings))
+
+    def _whole(self) -> bool:
+        p = self.learners_[0].n_features
+        return len(self.learners_) == 1 and self.n_features_in_ == p == len(self._names)
+
+
+def _as_rows(X: Any) -> Any:
+    """A vector of numbers is one time point; a pandas Series is refused, for nobody knows what its index means."""
+    vector = getattr(X, "ndim", None) == 1 or (isinstance(X, list | tuple) and np.ndim(X) == 1)
+    return np.asarray(X)[None] if vector and not hasattr(X, "iloc") else X
+
+
+def _strengths(coef: np.ndarray, variance: np.ndarray, rule: str, most: float) -> np.ndarray:
+    """(time, p, p) partial correlations from (time, node, p + 1) coefficients and residual variances; none is larger
+    than `most`. Of families other than the Gaussian, whose variances are 1, the coefficients."""
+    one_of("rule", rule, RULES)
+    spread = np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = coef[:, :, 1:] * (spread[:, None, :] / spread[:, :, None])
+    found = np.clip(np.nan_to_num(found, posinf=most, neginf=-most), -most, most)
+    mirror = found.transpose(0, 2, 1)
+    larger = np.abs(found) >= np.abs(mirror)
+    chosen = np.where(larger == (rule == "or"), found, mirror)
+    # Two estimates of one size and different signs: both halves take that of the upper one.
+    return np.triu(chosen, 1) + np.triu(chosen, 1).transpose(0, 2, 1)

@@ -1,0 +1,210 @@
+"""The paper's non-stationary simulation: online learners against what cross-validation offline can do.
+
+Draws are saved in blocks, and what is saved is not run again. All that is shown comes from the saved tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow
+
+from streamlasso.report.page import write_whole
+from streamlasso.reproduce.comparison import Line, as_markdown, summarised
+from streamlasso.reproduce.learners import BEST_FIXED, GROUPS, WARM_UP
+from streamlasso.reproduce.offline import Run, regimes
+from streamlasso.reproduce.parts import (
+    Job,
+    Tables,
+    as_csv,
+    blocks,
+    claim,
+    gathered,
+    refuse_numbers,
+    run_jobs,
+    write_table,
+)
+from streamlasso.reproduce.smbo import refuse_without_package
+from streamlasso.settings import as_family
+from streamlasso.simulate import DENSE, SPARSE, Stream, f_score, simulate
+
+ORDERS = {"dense-sparse-dense": (DENSE, SPARSE, DENSE), "sparse-dense-sparse": (SPARSE, DENSE, SPARSE)}
+FAMILIES = ("gaussian", "binomial")
+N_REGIMES = 3
+FIXED_LENGTH, RANDOM_LENGTHS = 100, (60, 150)
+
+
+def draw(i: int, seed: int, order: str, lengths: str, family: str) -> Stream:
+    """The i-th stream of a study: all that is random in it comes from `SeedSequence([seed, i])`.
+
+    `lengths` is "fixed" (three regimes of 100 rows) or "random" (each uniform in 60..150, drawn before all else).
+
+    >>> from streamlasso.reproduce.nonstationary import draw
+    >>> draw(0, 0, "dense-sparse-dense", "fixed", "gaussian").changes
+    array([100, 200])
+    >>> draw(0, 0, "dense-sparse-dense", "random", "gaussian").changes
+    array([137, 254])
+    """
+    rng = np.random.default_rng(np.random.SeedSequence([seed, i]))
+    low, high = RANDOM_LENGTHS
+    sizes = [FIXED_LENGTH] * N_REGIMES if lengths == "fixed" else rng.integers(low, high + 1, N_REGIMES).tolist()
+    return simulate(rng, lengths=sizes, densities=ORDERS[order], family=as_family(family))
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One group over some draws: what is run in one go and saved as one part."""
+
+    family: str
+    order: str
+    group: str
+    lengths: str
+    seed: int
+    start: int
+    stop: int
+
+    kinds: ClassVar[tuple[str, ...]] = ("draws", "curves")
+
+    @property
+    def stem(self) -> str:
+        return f"{self.family}-{self.order}-{self.group}-{self.start:05d}-{self.stop:05d}"
+
+    def run(self) -> Tables:
+        lines: list[dict[str, Any]] = []
+        curves: dict[tuple[str, str], Curve] = {}
+        panel = dict(family=self.family, order=self.order)
+        for i in range(self.start, self.stop):
+            stream = draw(i, self.seed, self.order, self.lengths, self.family)
+            for learner, setting, run in GROUPS[self.group](stream):
+                f = f_score(run.coef, stream.beta)
+                score = dict(loss=float(run.loss[WARM_UP:].mean()), f=float(f[WARM_UP:].mean()))
+                lines.append(dict(**panel, draw=i, learner=learner, setting=setting, **score))
+                if learner != BEST_FIXED:
+                    curves.setdefault((learner, setting), Curve()).add(stream, run, f)
+        points = [
+            dict(**panel, learner=learner, setting=setting, **point)
+            for (learner, setting), curve in curves.items()
+            for point in curve.points
+        ]
+        return {"draws": pyarrow.Table.from_pylist(lines), "curves": pyarrow.Table.from_pylist(points)}
+
+
+def run_nonstationary(
+    n: int,
+    seed: int,
+    jobs: int,
+    out: Path,
+    lengths: str = "fixed",
+    families: Sequence[str] = FAMILIES,
+    groups: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> list[Line]:
+    """Every learner on n draws of each family and order; the lines of the summary.
+
+    In `out`: parts/ (what is done already, and not run again), draws.parquet (loss and F of every draw), curves.parquet
+    (their sums over draws, and that of lam, by regime and row of the regime), summary.csv and summary.md. The numbers
+    do not depend on `jobs`, nor on where a run was stopped.
+
+    Parameters
+    ----------
+    n : int
+        Draws; 2 or more.
+    seed : int
+        Draw i comes from `SeedSequence([seed, i])`; see `draw`.
+    jobs : int
+        Processes at a time.
+    out : Path
+        The directory for the results; made if it is not there. One directory holds one seed and one kind of lengths.
+    lengths : {"fixed", "random"}
+        Regimes of 100 rows, or of 60 to 150.
+    families : sequence of {"gaussian", "binomial"}
+    groups : sequence of str, default=None
+        Some of `GROUPS`; None is all. Cross-validation is always among them: differences are against it.
+    progress : bool, default=None
+        A progress bar on standard error; None is one if that is a terminal.
+    """
+    refuse_numbers(n, jobs)
+    planned = planned_comparisons(n, seed, lengths, families, groups)
+    claim(out, seed=seed, lengths=lengths)
+    run_jobs([(out, job) for job in planned], jobs, progress, "non-stationary")
+    return summarise(out, planned, n, seed, lengths)
+
+
+def planned_comparisons(
+    n: int, seed: int, lengths: str, families: Sequence[str] = FAMILIES, groups: Sequence[str] | None = None
+) -> list[Job]:
+    """What is to be run, the draws of all groups side by side; an error if it makes no sense, or cannot be run."""
+    _refuse(lengths, families, groups)
+    chosen = [group for group in GROUPS if groups is None or group in groups or group == "cross-validation"]
+    if "smbo" in chosen:
+        refuse_without_package()
+    return [
+        Comparison(family, order, group, lengths, seed, start, stop)
+        for start, stop in blocks(n)
+        for family in families
+        for order in ORDERS
+        for group in chosen
+    ]
+
+
+def _refuse(lengths: str, families: Sequence[str], groups: Sequence[str] | None) -> None:
+    if lengths not in ("fixed", "random"):
+        raise ValueError(f"lengths={lengths!r}: 'fixed' or 'random'")
+    for what, asked, known in (("families", families, FAMILIES), ("groups", groups or (), tuple(GROUPS))):
+        unknown = [name for name in asked if name not in known]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)}: the {what} are {', '.join(known)}")
+
+
+def summarise(out: Path, planned: Sequence[Job], n: int, seed: int, lengths: str) -> list[Line]:
+    """The tables of all parts together, and the summary of them."""
+    draws = gathered(out, planned, "draws")
+    write_table(out / "draws.parquet", draws)
+    write_table(out / "curves.parquet", summed(gathered(out, planned, "curves")))
+    lines = summarised(draws)
+    sizes = f"{FIXED_LENGTH} rows" if lengths == "fixed" else "{} to {} rows at random".format(*RANDOM_LENGTHS)
+    heading = f"Non-stationary simulation: three regimes of {sizes}, {n} draws, seed {seed}"
+    write_whole(out / "summary.csv", as_csv(lines).encode())
+    write_whole(out / "summary.md", as_markdown(lines, heading).encode())
+    return lines
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+class Curve:
+    """Sums over draws by regime and row of the regime: regimes of random length line up at their starts."""
+
+    names = ("loss", "lam", "f")
+
+    def __init__(self) -> None:
+        longest = max(FIXED_LENGTH, *RANDOM_LENGTHS)
+        self.draws = np.zeros((N_REGIMES, longest), dtype=int)
+        self.sums = np.zeros((len(self.names), N_REGIMES, longest))
+
+    def add(self, stream: Stream, run: Run, f: np.ndarray) -> None:
+        for k, rows in enumerate(regimes(stream)):
+            self.draws[k, : rows.stop - rows.start] += 1
+            for total, values in zip(self.sums, (run.loss, run.lam, f), strict=True):
+                total[k, : rows.stop - rows.start] += values[rows]
+
+    @property
+    def points(self) -> Iterator[dict[str, Any]]:
+        for k, age in np.argwhere(self.draws):
+            sums = dict(zip(self.names, self.sums[:, k, age].tolist(), strict=True))
+            yield dict(regime=int(k), age=int(age), draws=int(self.draws[k, age]), **sums)
+
+
+def summed(curves: pyarrow.Table) -> pyarrow.Table:
+    """The sums of all parts, added up in their order."""
+    keys = ["family", "order", "learner", "setting", "regime", "age"]
+    values = ["draws", *Curve.names]
+    table = curves.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in values])
+    return table.select([*keys, *(f"{name}_sum" for name in values)]).rename_columns([*keys, *values])

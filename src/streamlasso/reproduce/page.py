@@ -1,0 +1,68 @@
+"""One self-contained HTML page of all studies in a directory, made from the files that they left there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+
+from streamlasso.report.page import CITATION, as_words, image, titled, write_page
+
+#: What the numbers depend on.
+PACKAGES = ("numpy", "scipy", "scikit-learn", "bayesian-optimization", "pyarrow", "matplotlib")
+TITLE = "The paper, reproduced"
+#: Tables of the page are wide, and their first columns hold words.
+MORE_STYLE = """
+body { max-width: 76rem; }
+td:nth-child(2), th:nth-child(2) { text-align: left; }
+nav a { margin-right: 1.2rem; }
+figure { margin: 1.2rem 0; } figcaption { color: #555; font-size: .92rem; }
+h3 { margin: 1.6rem 0 .3rem; font-size: 1rem; }
+"""
+
+
+def write_index(out: Path, names: Sequence[str]) -> Path:
+    """`out`/index.html, of those of the studies that are there."""
+    runs = {
+        name: json.loads((out / name / "run.json").read_text()) for name in names if (out / name / "run.json").exists()
+    }
+    links = "".join(f'<a href="#{name}">{escape(name)}</a>' for name in runs)
+    parts = [
+        f"<h1>{TITLE}</h1>",
+        f'<p class="note">{escape(CITATION)}</p>',
+        "<p>The studies of its empirical section, run anew. Tables and figures lie beside this page, with the tables "
+        "they are made from. What holds, what does not, and why: docs/paper.md of streamlasso.</p>",
+        f"<nav>{links}<a href='#settings'>settings and versions</a></nav>",
+        *(_study(out / name, run) for name, run in runs.items()),
+        '<h2 id="settings">Settings and versions</h2>',
+        _settings(runs),
+    ]
+    return write_page(out / "index.html", TITLE, parts, MORE_STYLE)
+
+
+def _study(folder: Path, run: Mapping[str, Any]) -> str:
+    """Its figures below its heading and what that says, then its tables."""
+    text = re.sub("^#", "##", (folder / "summary.md").read_text(), flags=re.MULTILINE)
+    first, separator, rest = text.partition("\n### ")
+    render = MarkdownIt("commonmark").enable("table").render
+    drawings = {said: (folder / f"{name}.svg").read_bytes() for name, said in run["figures"].items()}
+    figures = "\n".join(titled(image(drawing, said), said) for said, drawing in drawings.items())
+    heading = render(first).replace("<h2>", f'<h2 id="{folder.name}">', 1)
+    tables = render("### " + rest) if separator else ""
+    tables = tables.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
+    return "\n".join([heading, figures, tables])
+
+
+def _settings(runs: Mapping[str, Mapping[str, Any]]) -> str:
+    rows = ""
+    for name, run in runs.items():
+        settings = ", ".join(f"{key} = {value}" for key, value in run.items() if key not in ("figures", "versions"))
+        rows += f'<tr><td>{escape(name)}</td><td class="text">{escape(settings)}</td>'
+        rows += f'<td class="text">{escape(as_words(run["versions"]))}</td></tr>\n'
+    head = '<tr><th>study</th><th class="text">settings</th><th class="text">versions</th></tr>'
+    return f'<div class="scroll"><table><thead>{head}</thead><tbody>\n{rows}</tbody></table></div>'

@@ -1,0 +1,106 @@
+"""`streamlasso demo`: the whole of `run` on a simulated stream, so that there is a truth to compare with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from streamlasso import RAPRegressor, progressive
+from streamlasso.report.plots import mark_truth
+from streamlasso.report.summary import Digest
+from streamlasso.run.finish import finish
+from streamlasso.run.live import Terminal
+from streamlasso.run.options import Options
+from streamlasso.run.run import Run
+from streamlasso.simulate import Stream, f_score, simulate
+from streamlasso.tuners import Fixed, LogRMS
+
+#: The stream, the forgetting factor of the rivals, and the fixed penalties among them.
+SEED, MEMORY = 0, 0.95
+FIXED = (0.01, 0.1, 1.0)
+GRID = np.geomspace(0.005, 3, 20)
+#: A fixed penalty has no start-up of its own: with standardised features its first rows can cost more than all others.
+WARM_UP = 20
+OURS = "streamlasso run"
+
+
+def run_demo(out: Path) -> None:
+    """Write the stream as a file, run on it, and print how it went against the truth."""
+    stream = simulate(SEED)
+    write_stream(stream, out / "stream.csv")
+    run = Run(Options(str(out / "stream.csv"), "y", out, checkpoint=None), Terminal())
+    run.go()
+    rivals = rival_losses(stream)
+
+    def mark(figure: Figure) -> None:
+        mark_truth(figure, stream)
+
+    digest = finish(run, "Demo: the paper's simulated stream", rivals, mark)
+    run.view.close()
+    console = Console()
+    console.print(loss_table(digest, rivals), regime_table(stream, digest))
+    console.print(
+        f"Open {out / 'report.html'} in a browser; the same of your own file: streamlasso run FILE --target COLUMN",
+        soft_wrap=True,
+        markup=False,
+    )
+
+
+def write_stream(stream: Stream, path: Path) -> None:
+    """As text that reads back to the same numbers."""
+    names = [*(f"x{j}" for j in range(stream.X.shape[1])), "y"]
+    rows = [",".join(map(repr, row)) for row in np.column_stack([stream.X, stream.y]).tolist()]
+    path.write_text("\n".join([",".join(names), *rows]) + "\n")
+
+
+def rival_losses(stream: Stream) -> dict[str, np.ndarray]:
+    """What others lose: fixed penalties that one might have guessed, the best of a grid, known only afterwards, one
+    model that moves its penalty, and the truth."""
+    losses = {}
+    for lam in track([*FIXED, *GRID], description="fixed penalties", console=Console(stderr=True)):
+        losses[lam] = progressive(RAPRegressor(memory=MEMORY, tuner=Fixed(lam)), stream.X, stream.y).loss
+    best = min(losses, key=lambda lam: losses[lam][WARM_UP:].mean())
+    moving = progressive(RAPRegressor(memory=MEMORY, tuner=LogRMS()), stream.X, stream.y).loss
+    return {
+        **{f"fixed lam = {lam:g}": losses[lam] for lam in FIXED},
+        f"best fixed lam, in hindsight ({best:.2g})": losses[best],
+        "one model that moves its lam": moving,
+        "noise floor (the true coefficients)": stream.floor,
+    }
+
+
+def loss_table(digest: Digest, rivals: dict[str, np.ndarray]) -> Table:
+    table = Table("learner", title=f"Mean {digest.loss_name} of one look ahead", title_justify="left")
+    for title in ("all rows", f"from row {WARM_UP}"):
+        table.add_column(title, justify="right")
+    *others, floor = rivals.items()
+    assert digest.persistence is not None
+    naive = [("running mean", digest.baseline), ("persistence", digest.persistence)]
+    for name, loss in (*naive, *others, (OURS, digest.loss), floor):
+        means = (loss[1:].mean(), loss[WARM_UP:].mean())
+        table.add_row(name, *(f"{mean:.2f}" for mean in means), style="bold" if name == OURS else None)
+    return table
+
+
+def regime_table(stream: Stream, digest: Digest) -> Table:
+    """What the model had settled on in the second half of each regime, against the truth."""
+    assert digest.coef is not None
+    table = Table("rows", title="Second half of each regime", title_justify="left")
+    for name in ("lam", "active", "truly active", "F score"):
+        table.add_column(name, justify="right")
+    for regime in np.unique(stream.regime):
+        rows = np.flatnonzero(stream.regime == regime)
+        settled = rows[len(rows) // 2 :]
+        table.add_row(
+            f"{settled[0]} to {settled[-1]}",
+            f"{np.median(digest.lam[settled]):.2f}",
+            f"{digest.n_active[settled].mean():.1f}",
+            f"{np.count_nonzero(stream.beta[settled[0]])}",
+            f"{f_score(digest.coef[settled], stream.beta[settled]).mean():.2f}",
+        )
+    return table

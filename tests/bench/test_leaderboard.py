@@ -1,0 +1,230 @@
+"""The table is right, grows line by line, and a run that was stopped goes on to the same end."""
+
+import importlib.util
+
+import numpy as np
+import pyarrow
+import pytest
+from sklearn.metrics import log_loss, mean_poisson_deviance
+
+from streamlasso.bench import leaderboard
+from streamlasso.bench.entries import Entry
+from streamlasso.bench.leaderboard import BURN_IN, Book, clipped, mean_loss, run_leaderboard, score
+from streamlasso.bench.standings import draw_leaderboard, standing, summary
+from streamlasso.bench.streams import Task
+
+TASKS = ("nyu_rest", "usenet1")
+#: These need nothing but what streamlasso needs.
+METHODS = ("running-mean", "persistence", "refit", "streamlasso")
+QUICK = dict(tasks=TASKS, methods=METHODS[:2], progress=False)
+
+
+def without_times(table):
+    return sorted(map(str, table.drop_columns(["microseconds"]).to_pylist()))
+
+
+@pytest.fixture(scope="module")
+def whole(fake_data, tmp_path_factory):
+    """Everything that can be run on two tasks, and where it lies."""
+    out = tmp_path_factory.mktemp("whole")
+    return run_leaderboard(fake_data, out, tasks=TASKS, methods=METHODS, progress=False), out
+
+
+def test_the_running_mean_loses_exactly_what_it_loses(whole):
+    lines = [line for line in whole[0].to_pylist() if line["method"] == "running-mean"]
+    assert len(lines) == len(TASKS)
+    assert all(line["relative"] == 1.0 for line in lines)
+
+
+def test_each_line_says_what_was_done(whole):
+    lines = whole[0].to_pylist()
+    assert {line["method"] for line in lines} == set(METHODS)
+    assert all(line["status"] == "ok" and line["rows"] == 60 and line["judged"] == 60 - BURN_IN for line in lines)
+    assert all(line["microseconds"] > 0 and np.isfinite(line["loss"]) for line in lines)
+
+
+@pytest.mark.parametrize("stop_after", [0, 1, 3])
+def test_a_run_that_was_stopped_goes_on_to_the_same_table(stop_after, fake_data, tmp_path, monkeypatch):
+    expected = run_leaderboard(fake_data, tmp_path / "expected", **QUICK)
+    score_as_it_is, scored = leaderboard.score, []
+
+    def interrupted(entry, *rest):
+        if len(scored) == stop_after:
+            raise KeyboardInterrupt
+        scored.append((entry.method, entry.setting))
+        return score_as_it_is(entry, *rest)
+
+    monkeypatch.setattr(leaderboard, "score", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run_leaderboard(fake_data, tmp_path / "out", **QUICK)
+    assert len(Book(tmp_path / "out" / "leaderboard.csv").results) == stop_after
+    stop_after = None
+    table = run_leaderboard(fake_data, tmp_path / "out", **QUICK)
+    assert without_times(table) == without_times(expected)
+    assert len(scored) == table.num_rows
+
+
+def test_a_line_that_was_cut_short_is_run_again(fake_data, tmp_path):
+    expected = run_leaderboard(fake_data, tmp_path, **QUICK)
+    file = tmp_path / "leaderboard.csv"
+    file.write_bytes(file.read_bytes()[:-9])
+    assert without_times(run_leaderboard(fake_data, tmp_path, **QUICK)) == without_times(expected)
+
+
+def test_what_is_there_is_not_run_again_unless_asked(fake_data, tmp_path, monkeypatch):
+    run_leaderboard(fake_data, tmp_path, **QUICK)
+    score_as_it_is, scored = leaderboard.score, []
+
+    def noted(entry, *rest):
+        scored.append(entry.method)
+        return score_as_it_is(entry, *rest)
+
+    monkeypatch.setattr(leaderboard, "score", noted)
+    run_leaderboard(fake_data, tmp_path, **QUICK)
+    assert scored == []
+    run_leaderboard(fake_data, tmp_path, redo=["persistence"], **QUICK)
+    assert scored == ["persistence", "persistence"]
+
+
+def test_processes_make_the_same_table(fake_data, tmp_path):
+    one = run_leaderboard(fake_data, tmp_path / "one", **QUICK)
+    two = run_leaderboard(fake_data, tmp_path / "two", jobs=2, **QUICK)
+    assert without_times(one) == without_times(two)
+
+
+def test_other_rows_do_not_go_into_the_same_table(fake_data, tmp_path):
+    run_leaderboard(fake_data, tmp_path, **QUICK)
+    with pytest.raises(ValueError, match="over 60 rows, now it would be 55; name another directory"):
+        run_leaderboard(fake_data, tmp_path, rows=55, **QUICK)
+
+
+def test_another_table_is_not_overwritten(fake_data, tmp_path):
+    (tmp_path / "leaderboard.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="not a leaderboard"):
+        run_leaderboard(fake_data, tmp_path, **QUICK)
+    assert (tmp_path / "leaderboard.csv").read_text() == "a,b\n1,2\n"
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (dict(tasks=["elec3"]), "elec3: the tasks are elec2, "),
+        (dict(methods=["vw"]), "vw: the methods are running-mean, "),
+        (dict(redo=["vw"]), "vw: the methods are running-mean, "),
+        (dict(jobs=0), "at least one process"),
+    ],
+)
+def test_unknown_names_are_refused_before_anything_is_written(options, words, fake_data, tmp_path):
+    with pytest.raises(ValueError, match=words):
+        run_leaderboard(fake_data, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_missing_package_is_left_out_or_if_named_an_error(fake_data, tmp_path, monkeypatch, capsys):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "river" else find(name))
+    with pytest.raises(ImportError, match=r'river needs river: pip install "streamlasso\[bench\]"'):
+        run_leaderboard(fake_data, tmp_path, methods=["river"], progress=False)
+    assert leaderboard._present(["persistence", "river"], named=False) == ["persistence"]
+    assert capsys.readouterr().err == 'left out: river needs river: pip install "streamlasso[bench]"\n'
+
+
+# --- loss -------------------------------------------------------------------------------------------------------------
+
+
+def test_losses_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    y, rate = rng.poisson(4.0, 90).astype(float), rng.uniform(1, 6, 90)
+    y[0] = 20
+    assert mean_loss("poisson", y, rate) == pytest.approx(mean_poisson_deviance(y[BURN_IN:], rate[BURN_IN:]))
+    label, share = (y > 4).astype(float), rng.uniform(0.1, 0.9, 90)
+    assert mean_loss("binomial", label, share) == pytest.approx(log_loss(label[BURN_IN:], share[BURN_IN:]))
+
+
+def test_predictions_are_clipped_by_what_was_seen_before():
+    y = np.array([1.0, 3.0, 100.0, 0.0])
+    np.testing.assert_array_equal(clipped("gaussian", y, np.full(4, 1e9)), [0, 1, 4, 149.5])
+    np.testing.assert_array_equal(clipped("gaussian", y, np.full(4, -np.inf)), [0, 1, 0, -48.5])
+    np.testing.assert_array_equal(clipped("poisson", y, np.full(4, np.inf)), [1, 3, 7, 201])
+    np.testing.assert_array_equal(clipped("poisson", y, np.zeros(4)), np.full(4, 0.1))
+    np.testing.assert_array_equal(clipped("binomial", y > 2, np.array([0, 0.5, 1, 2])), [1e-4, 0.5, 1 - 1e-4, 1 - 1e-4])
+
+
+# --- trouble ----------------------------------------------------------------------------------------------------------
+
+
+def noise(n=80):
+    rng = np.random.default_rng(0)
+    return Task("noise", "gaussian", rng.normal(size=(n, 2)), rng.normal(size=n), ["a", "b"])
+
+
+def overflow(task, limit):
+    raise OverflowError("math range error\nat some place")
+
+
+def test_a_peer_that_fails_is_a_line_of_its_own():
+    result = score(Entry("peer", "default", "streamlasso", overflow), noise())
+    assert result.status == "failed: OverflowError: math range error at some place"
+    assert np.isnan(result.relative) and result.judged == 0
+
+
+def test_a_peer_that_predicts_no_number_has_failed():
+    task = noise()
+    means = np.where(np.arange(80) < 60, 0.0, np.nan)
+    result = score(Entry("peer", "default", "streamlasso", lambda *_: (means, 1.0)), task)
+    assert result.status == "failed: no number predicted for row 60" and np.isnan(result.loss)
+
+
+def test_too_slow_is_said_and_judged_on_what_was_done(fake_data, tmp_path):
+    table = run_leaderboard(fake_data, tmp_path, limit=-1, **QUICK)
+    assert set(table["status"].to_pylist()) == {"too slow"}
+    assert set(table["judged"].to_pylist()) == {0}
+
+
+# --- standings --------------------------------------------------------------------------------------------------------
+
+
+def line(method, setting, relative, status="ok", task="elec2"):
+    values = (task, "binomial", 99, 8, method, setting, relative, relative, 90.0, 49, status, "1.0")
+    return dict(zip(leaderboard.COLUMNS, values, strict=True))
+
+
+LINES = [
+    line("running-mean", "default", 1.0),
+    line("river", "default", float("nan"), "failed: OverflowError: math range error"),
+    line("river", "lr=0.1 l1=0", 0.8),
+    line("river", "lr=0.3 l1=0", 0.7),
+    line("ondil", "default: forget=0", 0.01, "too slow"),
+    line("refit", "default: last 1000 rows", 0.75),
+    line("streamlasso", "default", 0.5),
+    line("streamlasso", "Mixture()", 0.35),
+]
+
+
+def test_standings_are_default_and_best_of_those_that_got_through():
+    assert standing(LINES, "elec2", "river").cell == "fails / 0.700"
+    assert standing(LINES, "elec2", "ondil").cell == "too slow"
+    assert standing(LINES, "elec2", "refit").cell == "0.750 / 0.750"
+    assert standing(LINES, "elec2", "streamlasso").cell == "0.500 / 0.350"
+    assert standing(LINES, "elec2", "sklearn-sgd").cell == "-"
+
+
+def test_the_summary_names_the_best_peer_and_how_far_we_are_from_it():
+    text = summary(pyarrow.Table.from_pylist(LINES, leaderboard.SCHEMA))
+    assert "| river, lr=0.3 l1=0 | 0.700 |" in text
+    assert "| Mixture() | 0.350 | 0.500 |" in text
+
+
+def test_files_are_written_and_the_figure_comes_from_the_table(whole):
+    table, out = whole
+    assert {file.name for file in out.iterdir()} == {
+        "leaderboard.csv",
+        "summary.md",
+        "leaderboard.png",
+        "leaderboard.svg",
+    }
+    loss, _ = draw_leaderboard(table).axes
+    assert [label.get_text() for label in loss.get_yticklabels()] == ["nyu_rest (g)", "usenet1 (b)"]
+    drawn = {float(mark.get_xdata()[0]) for mark in loss.lines if mark.get_label() == "streamlasso, as it comes"}
+    ours = [x for x in table.to_pylist() if x["method"] == "streamlasso" and x["setting"] == "default"]
+    assert drawn == {min(x["relative"], 2.0) for x in ours}

@@ -1,0 +1,171 @@
+"""The fMRI study: the test is what it says, is fair where nothing is there, and the tables are the estimator's."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+from streamlasso.cli import main
+from streamlasso.network import StreamingNetwork
+from streamlasso.network.imaging.bids import Event, conditions_of
+from streamlasso.reproduce.fmri import (
+    SETTINGS,
+    WARM_UP,
+    Task,
+    contrast,
+    least_p,
+    p_value,
+    relative,
+    run_fmri,
+    shifted,
+)
+
+TASK = Task()
+N, TR = 150, 0.72
+EVENTS = [Event(10.0 + 20 * k, 16.0, ("neutral", "fear")[k % 2]) for k in range(5)]
+
+
+@pytest.fixture
+def conditions():
+    return conditions_of(TR * np.arange(N), EVENTS, 5.0)
+
+
+def test_shifts_are_those_of_the_obvious_loop(conditions):
+    lam = np.random.default_rng(0).normal(size=N)
+    for k, found in enumerate(shifted(lam, conditions, TASK)):
+        fear = [lam[(t + k) % N] for t in range(N) if conditions[t] == "fear"]
+        neutral = [lam[(t + k) % N] for t in range(N) if conditions[t] == "neutral"]
+        assert found == pytest.approx(sum(fear) / len(fear) - sum(neutral) / len(neutral))
+
+
+def test_a_lam_that_follows_the_design_gets_the_least_p(conditions):
+    lam = np.where(conditions == "fear", 1.0, np.where(conditions == "neutral", 3.0, 2.0))
+    assert contrast(lam, conditions, TASK) == -2.0
+    assert p_value(shifted(lam, conditions, TASK)) == least_p(conditions, TASK) == 1 / N
+    assert p_value(shifted(-lam, conditions, TASK)) > 0.9
+
+
+def test_the_test_is_fair_where_nothing_is_there(conditions):
+    """Slow wandering lams that know nothing of the design: p <= .1 about one time in ten."""
+    rng = np.random.default_rng(1)
+    ps = []
+    for _ in range(400):
+        noise, lam = rng.normal(size=3 * N), np.zeros(3 * N)
+        for t in range(1, 3 * N):
+            lam[t] = 0.9 * lam[t - 1] + noise[t]
+        ps.append(p_value(shifted(relative(30 + lam[None, -N:]), conditions, TASK)[:, 0]))
+    for level in (0.1, 0.3, 0.5):
+        assert np.mean(np.array(ps) <= level) == pytest.approx(level, abs=0.06)
+
+
+def test_relative_has_no_trend_and_no_units():
+    rng = np.random.default_rng(2)
+    lam = 5 + rng.uniform(size=(2, N))
+    trend = np.arange(N) - (N - 1) / 2
+    found = relative(lam)
+    np.testing.assert_allclose(relative(1e6 * lam), found)
+    np.testing.assert_allclose(found @ trend, 0, atol=1e-9)
+    np.testing.assert_allclose(found.mean(axis=1), 1)
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fmri")
+    series = {}
+    for k in range(3):
+        X = np.random.default_rng(k).normal(size=(N, 4))
+        X[:, 1] += X[:, 0]
+        series[f"s{k}"] = X
+        rows = "\n".join(",".join(map(repr, row)) for row in X.tolist())
+        (folder / f"s{k}.csv").write_text(f"a,b,c,d\n{rows}\n")
+    lines = "".join(f"{event.onset}\t{event.duration}\t{event.condition}\n" for event in EVENTS)
+    (folder / "events.tsv").write_text("onset\tduration\ttrial_type\n" + lines)
+    summary = run_fmri(folder, folder / "out", TR, start=0.0)
+    return folder, series, summary
+
+
+def test_the_table_is_the_estimators(study, conditions):
+    folder, series, summary = study
+    rows = list(csv.DictReader(io.StringIO((folder / "out" / "fmri" / "blocks.csv").read_text())))
+    assert len(rows) == len(SETTINGS) * 4
+    late = conditions[WARM_UP:]
+    for name, setting in SETTINGS.items():
+        lam = []
+        for X in series.values():
+            Z = (X - X.mean(axis=0)) / X.std(axis=0)
+            lam.append(StreamingNetwork(memory=0.95, **setting).follow(Z).lam.mean(axis=1)[WARM_UP:])
+        lam = np.array(lam)
+        mine = [row for row in rows if row["setting"] == name]
+        assert [row["subject"] for row in mine] == [*series, "all"]
+        emotion, neutral = lam[:, late == "fear"].mean(axis=1), lam[:, late == "neutral"].mean(axis=1)
+        np.testing.assert_allclose([float(row["emotion"]) for row in mine], [*emotion, emotion.mean()])
+        np.testing.assert_allclose([float(row["neutral"]) for row in mine], [*neutral, neutral.mean()])
+        together = shifted(relative(lam), late, TASK).mean(axis=1)
+        assert float(mine[-1]["p"]) == pytest.approx(np.mean(together <= together[0] + 1e-12))
+        assert f"### {name}" in summary
+
+
+def test_figures_and_the_page_are_there(study):
+    out = study[0] / "out"
+    for name in ("fmri-lam", "fmri-delays"):
+        assert (out / "fmri" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    page = (out / "index.html").read_text()
+    assert "Application: fMRI, 3 subjects, 4 regions" in page
+    delays = parquet.read_table(out / "fmri" / "delays.parquet").to_pylist()
+    at_five = [row for row in delays if row["delay"] == 5.0]
+    rows = list(csv.DictReader(io.StringIO((out / "fmri" / "blocks.csv").read_text())))
+    everyone = {row["setting"]: float(row["detrended"]) for row in rows if row["subject"] == "all"}
+    assert {row["setting"]: pytest.approx(row["contrast"]) for row in at_five} == everyone
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--data", "nowhere"], "there is no events.tsv"),
+        (["--data", "{data}", "--emotion", "joy"], "--emotion joy: the events are fear, neutral"),
+        (["--data", "{data}", "--emotion", "neutral"], "the two conditions are the same"),
+        (["--data", "{data}", "--tr", "-1"], "--tr -1"),
+    ],
+)
+def test_bad_arguments_are_one_line(study, tmp_path, capsys, arguments, words):
+    given = [argument.format(data=study[0]) for argument in arguments]
+    assert main(["reproduce", "fmri", *given, "--out", str(tmp_path / "out")]) == 2
+    err = capsys.readouterr().err
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def _refused(tmp_path, capsys, events, n=60):
+    """The one line, if a series of n time points comes with these events."""
+    (tmp_path / "events.tsv").write_text("onset\tduration\ttrial_type\n" + events)
+    if n:
+        np.save(tmp_path / "one.npy", np.random.default_rng(0).normal(size=(n, 3)))
+    assert main(["reproduce", "fmri", "--data", str(tmp_path), "--out", str(tmp_path / "out")]) == 2
+    assert not (tmp_path / "out" / "index.html").exists()
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    return err
+
+
+def test_a_condition_that_is_over_before_lam_is_under_way_has_no_p(tmp_path, capsys):
+    err = _refused(tmp_path, capsys, "1\t2\tfear\n20\t10\tneutral\n")
+    assert "--emotion fear: none of its blocks, 5 s later, reaches into the time points that are compared" in err
+
+
+def test_series_that_are_too_short_are_refused(tmp_path, capsys):
+    assert "a series has 12 time points" in _refused(tmp_path, capsys, "1\t2\tfear\n4\t2\tneutral\n", n=12)
+
+
+def test_images_are_no_series(tmp_path, capsys):
+    (tmp_path / "sub-01_bold.nii.gz").write_bytes(b"")
+    assert "sub-01_bold.nii.gz: an image; region series are needed" in _refused(tmp_path, capsys, "1\t2\tfear\n", n=0)
+
+
+def test_the_published_direction_on_the_real_subjects(shared_data, tmp_path):
+    """What docs/gallery/fmri.md says of the paper's equation: lower in emotion blocks in all four."""
+    run_fmri(shared_data / "hcp_emotion", tmp_path)
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "fmri" / "blocks.csv").read_text())))
+    mine = [row for row in rows if row["setting"] == "paper's equation: SGD(0.025)"]
+    assert all(float(row["relative"]) < 0 for row in mine)

@@ -367,7 +367,7 @@ def test_labels_that_json_cannot_hold_are_for_pickle(path):
 # --- written whole or not at all ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("broken", ["fsync", "replace", "fchmod"])
+@pytest.mark.parametrize("broken", ["fsync", "replace", "chmod"])
 def test_an_error_while_writing_leaves_the_old_file(saved, monkeypatch, broken):
     before = saved.read_bytes()
 

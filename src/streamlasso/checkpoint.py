@@ -11,8 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from numbers import Integral, Real
@@ -24,6 +22,7 @@ from safetensors.numpy import load as tensors_of
 from safetensors.numpy import save as bytes_of
 
 from streamlasso import families, memories, penalties, tuners
+from streamlasso._files import write_whole
 from streamlasso.core.columns import Columns
 from streamlasso.core.engine import Engine, under
 from streamlasso.core.learner import whole_rows
@@ -72,7 +71,7 @@ def save(
 
     `notes` (plain JSON) and `arrays` travel with it for whoever knows what they mean; `load` passes over them.
     """
-    _write(os.path.realpath(path), _as_bytes(estimator, notes, arrays))
+    write_whole(path, _as_bytes(estimator, notes, arrays))
 
 
 def load(cls: Any, path: Any) -> Any:
@@ -130,35 +129,6 @@ def _as_bytes(
 
 def _checksum(blank: bytes) -> bytes:
     return hashlib.sha256(blank).hexdigest().encode()
-
-
-def _write(path: str, data: bytes) -> None:
-    directory = os.path.dirname(path)
-    temporary = os.path.join(directory, f".streamlasso-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666), "wb") as file:
-            if os.path.exists(path):
-                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException as error:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        if isinstance(error, OSError) and error.filename == temporary:
-            error.filename = path
-        raise
-    _settle(directory)
-
-
-def _settle(directory: str) -> None:
-    """A renamed file is on the disk when its directory is."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _all_as_json(values: Mapping[str, Any]) -> dict[str, Any]:

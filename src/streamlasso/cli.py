@@ -13,7 +13,8 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 from streamlasso import __version__
-from streamlasso.network.cli import fmri, make_directory, network, replay
+from streamlasso._files import make_directory
+from streamlasso.network.cli import fmri, network, replay
 
 app = App(
     name="streamlasso",

@@ -11,7 +11,7 @@ import pytest
 
 from streamlasso import RAPClassifier, RAPRegressor, __version__, progressive
 from streamlasso.families import Family
-from streamlasso.report.page import write_report, write_whole
+from streamlasso.report.page import write_report
 from streamlasso.simulate import simulate
 from streamlasso.tuners import LogRMS
 
@@ -210,13 +210,3 @@ def test_trouble_is_said(tmp_path):
     status[5:8] = "singular"
     assert "singular (3)" in page_of(replace(trace, status=status), tmp_path).text
     assert "not exact" not in page_of(trace, tmp_path).text
-
-
-def test_a_file_appears_whole_or_not_at_all(tmp_path, monkeypatch):
-    path = tmp_path / "file"
-    write_whole(path, b"first")
-    monkeypatch.setattr("pathlib.Path.replace", lambda self, target: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
-        write_whole(path, b"second")
-    assert path.read_bytes() == b"first"
-    assert [child.name for child in tmp_path.iterdir()] == ["file"]

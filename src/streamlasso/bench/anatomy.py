@@ -26,12 +26,12 @@ from rich.progress import track
 from scipy.special import xlogy
 
 from streamlasso import RAPClassifier, RAPRegressor
+from streamlasso._files import write_whole
 from streamlasso.bench.entries import DEFAULT, entries
 from streamlasso.bench.leaderboard import BURN_IN, clipped
 from streamlasso.bench.streams import ROWS, TASKS, Task, load_task
 from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
-from streamlasso.report.page import write_whole
 from streamlasso.report.plots import DARK, GREY, LIGHT
 from streamlasso.tuners import Mixture
 

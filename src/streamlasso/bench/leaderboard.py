@@ -25,10 +25,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from scipy.special import xlogy
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from streamlasso._files import write_whole
 from streamlasso.bench.entries import METHODS, Entry, entries
 from streamlasso.bench.peers import RunningMean, TooSlow, predict_then_learn
 from streamlasso.bench.streams import ROWS, TASKS, Task, load_task
-from streamlasso.report.page import write_figure, write_whole
+from streamlasso.report.page import write_figure
 
 #: Rows that are learnt but not judged.
 BURN_IN = 50

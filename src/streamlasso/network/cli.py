@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Literal
+
+from streamlasso._files import make_directory
 
 
 def network(
@@ -203,15 +204,3 @@ def _moments(written: tuple[str, ...]) -> tuple[float, ...]:
     if not all(map(math.isfinite, moments)):
         raise ValueError(f"--at {','.join(written)}: numbers with commas between them, say 30,60,90")
     return moments
-
-
-def make_directory(out: Path) -> None:
-    """A directory that can be written to, or an error before any work is done."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        with TemporaryFile(dir=out):
-            pass
-    except OSError as error:
-        raise ValueError(
-            f"--out {out}: nothing can be written there ({error.strerror}); name another directory"
-        ) from error

@@ -18,10 +18,10 @@ import numpy as np
 import pyarrow
 from pyarrow import csv, parquet
 
+from streamlasso._files import write_whole
 from streamlasso.network.following import NODE_COLUMNS, Followed
 from streamlasso.network.subjects import RUN
 from streamlasso.network.summary import Group
-from streamlasso.report.page import write_whole
 
 NETWORKS, NODES, LAM, EDGES, REPORT = "networks.parquet", "nodes.parquet", "lam.csv", "edges.csv", "report.html"
 

@@ -24,6 +24,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from streamlasso._files import write_whole
 from streamlasso.network.following import NODE_COLUMNS, Edges, Followed, mean_over_nodes
 from streamlasso.network.imaging.arrivals import Arrival, Arrivals, FolderWatch, Notice, arrivals_of
 from streamlasso.network.imaging.atlas import load_atlas, read_coords
@@ -36,7 +37,6 @@ from streamlasso.network.options import Design, Images, Model
 from streamlasso.network.run import described, write_group
 from streamlasso.network.streaming import StreamingNetwork
 from streamlasso.network.summary import Group, moments_within
-from streamlasso.report.page import write_whole
 from streamlasso.run.interruption import Interruption
 
 #: Complaints of one kind that are told word by word.

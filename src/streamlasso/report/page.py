@@ -19,6 +19,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from streamlasso import __version__
+from streamlasso._files import write_whole
+from streamlasso._text import count, listed, number, percent
 from streamlasso.families import Binomial, Gaussian
 from streamlasso.report.plots import as_digest, plot_coefficients, plot_trace
 from streamlasso.report.summarise import N_WORST
@@ -139,19 +141,6 @@ def write_figure(path: Path, figure: Figure) -> None:
         write_whole(path.with_name(f"{path.name}.{form}"), drawn(figure, form))
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> Path:
-    """The file appears with all of `data` in it, or not at all."""
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        unfinished.write_bytes(data)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-    return path
-
-
 # --- sections ---------------------------------------------------------------------------------------------------------
 
 
@@ -192,7 +181,7 @@ def _leaders(digest: Digest) -> str:
     if not n_active:
         return f"It now uses none of the {len(effect)} features."
     names = [digest.feature_names[j] for j in np.argsort(-effect, kind="stable")[: min(3, n_active)]]
-    most = "" if len(effect) == 1 else f", {'most of all ' if n_active > 1 else ''}{_listed(names)}"
+    most = "" if len(effect) == 1 else f", {'most of all ' if n_active > 1 else ''}{listed(names)}"
     return f"It now uses {n_active} of the {count(len(effect), 'feature')}{most}."
 
 
@@ -255,7 +244,7 @@ def _worst_rows(digest: Digest) -> str:
     share = sum(loss for _, loss in digest.worst) / max(digest.mean_loss * n_judged, np.finfo(float).tiny)
     if share < NOTABLE_SHARE:
         return ""
-    rows = _listed([f"{t:,}" for t in sorted(t for t, _ in digest.worst)])
+    rows = listed([f"{t:,}" for t in sorted(t for t, _ in digest.worst)])
     return f"{percent(share)} of the model's loss comes from {N_WORST} rows: {rows}. Look at them."
 
 
@@ -289,7 +278,7 @@ def _parts_of_the_stream(digest: Digest) -> str:
 def _trouble(digest: Digest) -> str:
     """Steps that did not go as they should; waiting for something to fit is no trouble."""
     found = [f"{word} ({count:,})" for word, count in sorted(digest.status.items()) if word not in ("ok", "waiting")]
-    note = f"Steps that were not exact, and went on with the documented fallback: {_listed(found)}." if found else ""
+    note = f"Steps that were not exact, and went on with the documented fallback: {listed(found)}." if found else ""
     return _paragraph(note, "note")
 
 
@@ -381,10 +370,10 @@ def _table(
     """Columns 0 to `text` hold words. `escaped`: the cells are HTML already."""
     whole = "".join(f"<th{_text(i, text)}>{escape(cell)}</th>" for i, cell in enumerate(head))
     body = ""
-    for number, line in enumerate(lines):
+    for i, line in enumerate(lines):
         cells = (cell if escaped else escape(cell) for cell in line)
-        row = "".join(f"<td{_text(i, text)}>{cell}</td>" for i, cell in enumerate(cells))
-        kind = ' class="strong"' if number == strong else ""
+        row = "".join(f"<td{_text(j, text)}>{cell}</td>" for j, cell in enumerate(cells))
+        kind = ' class="strong"' if i == strong else ""
         body += f"<tr{kind}>{row}</tr>\n"
     return f'<div class="scroll"><table>\n<thead><tr>{whole}</tr></thead>\n<tbody>\n{body}</tbody></table></div>'
 
@@ -438,26 +427,12 @@ def as_words(numbers: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {number}" for name, number in numbers.items())
 
 
-def number(value: float) -> str:
-    if np.isnan(value):
-        return "n/a"
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
-
-
 def _between(values: Any) -> str:
     """One number, or the lowest and the highest of one a class."""
     values = np.atleast_1d(values)
     if len(values) == 1 or values.min() == values.max():
         return number(values[0])
     return f"{number(values.min())} to {number(values.max())}"
-
-
-def percent(share: float) -> str:
-    return f"{share:.0%}".replace("%", " %") if np.isfinite(share) else "n/a"
-
-
-def count(n: int, thing: str) -> str:
-    return f"{n:,} {thing}" + ("" if n == 1 else "s")
 
 
 def _mean(values: np.ndarray, weights: np.ndarray) -> float:
@@ -477,10 +452,6 @@ def _median(lam: np.ndarray) -> np.ndarray:
     columns = np.atleast_2d(lam.T)
     found = [column[~np.isnan(column)] for column in columns]
     return np.array([np.median(column) if len(column) else np.nan for column in found])
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
 def _short(value: Any) -> str:

@@ -18,7 +18,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from pyarrow import parquet
 
-from streamlasso.report.page import versions, write_figure, write_whole
+from streamlasso._files import write_whole
+from streamlasso.report.page import versions, write_figure
 from streamlasso.reproduce import nonstationary, stationary, theory
 from streamlasso.reproduce.figures import draw_nonstationary, draw_stationary
 from streamlasso.reproduce.page import PACKAGES, write_index

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow
 
-from streamlasso.report.page import write_whole
+from streamlasso._files import write_whole
 from streamlasso.reproduce.comparison import Line, as_markdown, summarised
 from streamlasso.reproduce.learners import BEST_FIXED, GROUPS, WARM_UP
 from streamlasso.reproduce.offline import Run, regimes

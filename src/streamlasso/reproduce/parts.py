@@ -23,7 +23,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from streamlasso import __version__
-from streamlasso.report.page import write_whole
+from streamlasso._files import write_whole
 
 #: Draws that are run in one go and saved together.
 BLOCK = 10

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow
 
-from streamlasso.report.page import write_whole
+from streamlasso._files import write_whole
 from streamlasso.reproduce.learners import APPROXIMATE, NORMALISED, PAPER_STEP, RAP, online
 from streamlasso.reproduce.offline import cross_validated, lam_path
 from streamlasso.reproduce.parts import Job, Tables, as_csv, blocks, gathered, write_table

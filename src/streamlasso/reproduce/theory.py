@@ -19,7 +19,7 @@ import pyarrow
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
-from streamlasso.report.page import write_whole
+from streamlasso._files import write_whole
 from streamlasso.reproduce.parts import Job, Tables, as_csv, blocks, gathered, write_table
 from streamlasso.simulate import DENSE, SPARSE, simulate
 

@@ -6,9 +6,10 @@ import errno
 
 from rich.console import Console
 
+from streamlasso._text import count
 from streamlasso.encoding import Target
 from streamlasso.encoding.target import CLASSES
-from streamlasso.report.page import count, doubt
+from streamlasso.report.page import doubt
 from streamlasso.report.summary import Digest
 from streamlasso.run.finish import active_table, change_table, finish, loss_table, notes_of
 from streamlasso.run.live import Silence, Terminal, View

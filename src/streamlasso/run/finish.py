@@ -12,7 +12,9 @@ from matplotlib.figure import Figure
 from pyarrow import parquet
 from rich.table import Table
 
-from streamlasso.report.page import drawn, number, percent, write_report, write_whole
+from streamlasso._files import write_whole
+from streamlasso._text import number, percent
+from streamlasso.report.page import drawn, write_report
 from streamlasso.report.plots import plot_trace
 from streamlasso.report.summary import Digest
 from streamlasso.run.options import MODEL

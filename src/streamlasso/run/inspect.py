@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from streamlasso._text import number
 from streamlasso.core.mixture import MixtureLearner
-from streamlasso.report.page import number
 from streamlasso.report.summarise import Digester
 from streamlasso.run.finish import active_table, change_table, loss_table
 from streamlasso.run.predict import Saved

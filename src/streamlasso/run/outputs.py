@@ -17,6 +17,8 @@ import numpy as np
 import pyarrow
 from pyarrow import csv, ipc, parquet
 
+from streamlasso._files import whole_file
+
 #: Rows, and seconds, after which a part of a Parquet folder is closed, so that readers see it.
 PART_ROWS, PART_SECONDS = 10_000, 10.0
 #: Rows in a group of the trace's Parquet file: few, since a group is held in memory until it is written.
@@ -102,12 +104,8 @@ class Parts:
         if not self.waiting:
             return
         table = pyarrow.Table.from_batches(self.waiting)
-        name = self.path / f"part-{self.written:012d}.parquet"
-        unfinished = name.with_suffix(".tmp")
-        with open(unfinished, "wb") as file:
+        with whole_file(self.path / f"part-{self.written:012d}.parquet") as file:
             parquet.write_table(table, file)
-            _sync(cast(BinaryIO, file))
-        unfinished.replace(name)
         self.written += table.num_rows
         self.waiting = []
 
@@ -155,17 +153,14 @@ class TraceFile:
     def finish(self, path: Path) -> None:
         """All rows so far as a Parquet file, which appears whole or not at all."""
         self.file.flush()
-        unfinished = path.with_name(f".{path.name}.tmp")
         # Numbers hardly repeat: a dictionary of them only takes memory.
         words = [field.name for field in self.schema if field.type == pyarrow.string()]
-        try:
-            with parquet.ParquetWriter(unfinished, self.schema, compression="zstd", use_dictionary=words) as writer:
-                for table in _groups(self._batches(), self.schema):
-                    writer.write_table(table, row_group_size=GROUP_ROWS)
-            unfinished.replace(path)
-        except BaseException:
-            unfinished.unlink(missing_ok=True)
-            raise
+        with (
+            whole_file(path) as out,
+            parquet.ParquetWriter(out, self.schema, compression="zstd", use_dictionary=words) as writer,
+        ):
+            for table in _groups(self._batches(), self.schema):
+                writer.write_table(table, row_group_size=GROUP_ROWS)
 
     def _batches(self) -> Iterator[pyarrow.RecordBatch]:
         with pyarrow.OSFile(str(self.path)) as file:

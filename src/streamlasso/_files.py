@@ -1,0 +1,70 @@
+"""Files that appear whole or not at all, and directories that can be written to."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import BinaryIO, cast
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to that gets its name when it is complete and on disk; until then an older one stays.
+
+    A link is followed, and the mode of an older file is kept.
+    """
+    final = Path(os.path.realpath(path))
+    temporary = final.with_name(f".streamlasso-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            if final.exists():
+                os.chmod(temporary, stat.S_IMODE(final.stat().st_mode))
+            yield cast(BinaryIO, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, final)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            error.filename = os.fspath(path)
+        raise
+    sync_directory(final.parent)
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> Path:
+    """The file appears with all of `data` in it, or not at all.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_whole(Path(folder) / "note.txt", b"all of it").read_bytes()
+    b'all of it'
+    """
+    with whole_file(path) as file:
+        file.write(data)
+    return Path(path)
+
+
+def sync_directory(folder: str | os.PathLike[str]) -> None:
+    """A renamed file is on disk when its directory is; Windows has no such step."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_directory(out: Path) -> None:
+    """A directory that can be written to, or an error before any work is done."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=out):
+            pass
+    except OSError as error:
+        raise ValueError(f"--out {out} cannot be written to ({error.strerror}): name another directory") from error

@@ -472,14 +472,14 @@ def test_a_class_of_weight_zero_does_not_appear():
 
 
 SETTINGS = [
-    ("memory", 1.2, r"memory=1.2: a forgetting factor lies in \(0, 1\]"),
-    ("penalty", "l1", "penalty='l1'"),
+    ("memory", 1.2, r"memory=1.2 is not a forgetting factor: use a number in \(0, 1\]"),
+    ("penalty", "l2", "penalty='l2'"),
     ("tuner", 0.1, "tuner=0.1"),
-    ("gradient", "fast", "gradient='fast': one of 'exact', 'diagonal'"),
+    ("gradient", "fast", "gradient='fast' is unknown: use one of 'exact', 'diagonal'"),
     ("penalty_factor", [1.0], r"penalty_factor=\[1.0\]: a dict from names to numbers"),
     ("penalty_factor", {"a": -1}, r"penalty_factor\['a'\]=-1: a number, 0 \(never penalised\) or larger"),
     ("penalty_factor", {"a": "1"}, r"penalty_factor\['a'\]='1'"),
-    ("history", 0, "history=0: a whole number of rows, from 1 to"),
+    ("history", 0, "history=0: use a whole number of rows from 1 to"),
 ]
 
 

@@ -1,5 +1,6 @@
 """Every setting, from what a user wrote to what the engine takes: defaults, and refusals that say what is accepted."""
 
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -9,9 +10,9 @@ from hypothesis import strategies as st
 
 from streamlasso import RAPClassifier, RAPRegressor, families, memories, penalties, tuners
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
-from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
-from streamlasso.penalties import L1, ElasticNet
-from streamlasso.settings import as_family, as_memory, as_penalty, as_tuner, build_learner
+from streamlasso.memories import AdaptiveForgetting, Forgetting, Memory, Window
+from streamlasso.penalties import L1, ElasticNet, Penalty, Ridge
+from streamlasso.settings import as_family, as_memory, as_penalty, as_tuner, build_learner, parse_memory
 from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Mixture, Tuner
 
 DEFAULTS = RAPRegressor().get_params()
@@ -47,6 +48,42 @@ def test_a_number_is_a_forgetting_factor(r):
     assert as_memory(r, LogRMS()) == as_memory(r, Mixture()) == Forgetting(float(r))
 
 
+@given(st.integers(2, 10**9) | st.just(np.float32(500)) | st.just(500.0))
+def test_a_number_above_one_is_a_window(n):
+    assert as_memory(n, LogRMS()) == as_memory(n, Mixture()) == Window(int(n))
+
+
+def test_a_word_of_the_command_line_works_in_python():
+    assert (as_tuner("mixture"), as_tuner("logrms")) == (Mixture(), LogRMS())
+    assert (as_penalty("l1"), as_penalty("elasticnet"), as_penalty("ridge")) == (L1(), ElasticNet(), Ridge())
+    for word in ("0.9", "1", "500"):
+        assert parse_memory(word) == as_memory(float(word), LogRMS())
+    assert parse_memory("auto") is parse_memory(None) is None
+
+
+@dataclass(frozen=True)
+class Odd(Memory):
+    decay: float = 1.0
+    length: int = 0
+
+
+@dataclass(frozen=True)
+class OddPenalty(Penalty):
+    l1_ratio: float
+
+
+@pytest.mark.parametrize("memory", [Odd(decay=0.0), Odd(decay=1.1), Odd(length=-1)], ids=str)
+def test_a_memory_of_your_own_is_checked(memory):
+    with pytest.raises(ValueError, match=r"decay must lie in \(0, 1\]"):
+        built(memory=memory, tuner=LogRMS())
+
+
+@pytest.mark.parametrize("l1_ratio", [-0.1, 1.5, np.nan])
+def test_a_penalty_of_your_own_is_checked(l1_ratio):
+    with pytest.raises(ValueError, match=r"it must lie in \[0, 1\]"):
+        built(penalty=OddPenalty(l1_ratio))
+
+
 @pytest.mark.parametrize(
     ("convert", "parts"),
     [
@@ -70,24 +107,26 @@ def test_no_memory_is_left_to_a_mixture_and_is_a_factor_for_the_others():
     assert all(as_memory(None, tuner) == Forgetting(0.99) for tuner in tuners.EXAMPLES)
 
 
+MEMORIES = ["a forgetting factor in (0, 1]", "a number of rows above 1", "a Memory object or None"]
 REFUSED = [
     ("family", "normal", ["family='normal'", "'gaussian'", "'binomial'", "'poisson'", "'gamma'", "a Family object"]),
     ("family", Gaussian, ["family=", "a Family object"]),
     ("family", None, ["family=None"]),
-    ("memory", 1.2, ["memory=1.2", "a forgetting factor lies in (0, 1]", "1 never forgets"]),
+    ("memory", 1.2, ["memory=1.2", "not a forgetting factor", "(0, 1]", "1 never forgets", "rows above 1"]),
     ("memory", 0, ["memory=0", "(0, 1]"]),
     ("memory", -0.5, ["memory=-0.5", "(0, 1]"]),
     ("memory", np.nan, ["memory=nan", "(0, 1]"]),
     ("memory", np.inf, ["memory=inf", "(0, 1]"]),
-    ("memory", True, ["memory=True", "Forgetting(r), Window(n), AdaptiveForgetting() or None"]),
-    ("memory", "0.9", ["memory='0.9'", "Forgetting(r), Window(n), AdaptiveForgetting() or None"]),
-    ("memory", [0.9], ["memory=[0.9]", "Forgetting(r), Window(n), AdaptiveForgetting() or None"]),
-    ("penalty", "l1", ["penalty='l1'", "L1()", "ElasticNet(l1_ratio)", "Ridge()"]),
-    ("penalty", L1, ["penalty=", "L1()"]),
-    ("penalty", 0.5, ["penalty=0.5", "L1()"]),
-    ("tuner", "sgd", ["tuner='sgd'", "LogRMS()", "Fixed(lam)"]),
-    ("tuner", 0.1, ["tuner=0.1", "Fixed(lam)"]),
-    ("tuner", LogRMS, ["tuner=", "LogRMS()"]),
+    ("memory", True, ["memory=True", *MEMORIES]),
+    ("memory", "0.9", ["memory='0.9'", *MEMORIES]),
+    ("memory", [0.9], ["memory=[0.9]", *MEMORIES]),
+    ("penalty", "l2", ["penalty='l2'", "'l1', 'elasticnet', 'ridge'", "a Penalty object"]),
+    ("penalty", L1, ["penalty=", "a Penalty object"]),
+    ("penalty", 0.5, ["penalty=0.5", "a Penalty object"]),
+    ("tuner", "sgd", ["tuner='sgd'", "a number to choose", "SGD(...)"]),
+    ("tuner", "adam", ["tuner='adam'", "'mixture', 'logrms', 'lars', 'sgd', 'fixed'", "a Tuner object"]),
+    ("tuner", 0.1, ["tuner=0.1", "a Tuner object"]),
+    ("tuner", LogRMS, ["tuner=", "a Tuner object"]),
     ("gradient", "approximate", ["gradient='approximate'", "'exact'", "'diagonal'"]),
     ("gradient", None, ["gradient=None", "'exact'", "'diagonal'"]),
     ("curvature", "new", ["curvature='new'", "'updated'", "'previous'"]),
@@ -98,20 +137,20 @@ REFUSED = [
     ("lambda_init", True, ["lambda_init=True", "0 or larger"]),
     ("penalty_factor", [1, 1], ["penalty_factor=[1, 1]", "3 here", "not 2"]),
     ("penalty_factor", 1.0, ["penalty_factor=1.0", "3 here"]),
-    ("penalty_factor", [[1, 1, 1]], ["penalty_factor=[[1, 1, 1]]", "one number a feature"]),
+    ("penalty_factor", [[1, 1, 1]], ["penalty_factor=[[1, 1, 1]]", "one number per feature"]),
     ("penalty_factor", [1, -1, 1], ["penalty_factor=[1, -1, 1]", "0 (never penalised) or larger"]),
     ("penalty_factor", [1, np.nan, 1], ["penalty_factor=[1, nan, 1]", "0 (never penalised) or larger"]),
     ("penalty_factor", [1, np.inf, 1], ["penalty_factor=[1, inf, 1]", "0 (never penalised) or larger"]),
     ("penalty_factor", [0, 0, 0], ["penalty_factor=[0, 0, 0]", "not all 0"]),
-    ("penalty_factor", ["a", "b", "c"], ["penalty_factor=['a', 'b', 'c']", "numbers are needed"]),
+    ("penalty_factor", ["a", "b", "c"], ["penalty_factor=['a', 'b', 'c']", "use numbers"]),
     ("fit_intercept", 1, ["fit_intercept=1", "True or False"]),
     ("fit_intercept", None, ["fit_intercept=None", "True or False"]),
     ("standardize", "yes", ["standardize='yes'", "True or False"]),
-    ("history", 0, ["history=0", "a whole number of rows, from 1 to"]),
-    ("history", 2.5, ["history=2.5", "a whole number of rows, from 1 to"]),
-    ("history", True, ["history=True", "a whole number of rows, from 1 to"]),
-    ("batch_size", -3, ["batch_size=-3", "a whole number of rows, from 1 to"]),
-    ("batch_size", "8", ["batch_size='8'", "a whole number of rows, from 1 to"]),
+    ("history", 0, ["history=0", "a whole number of rows from 1 to"]),
+    ("history", 2.5, ["history=2.5", "a whole number of rows from 1 to"]),
+    ("history", True, ["history=True", "a whole number of rows from 1 to"]),
+    ("batch_size", -3, ["batch_size=-3", "a whole number of rows from 1 to"]),
+    ("batch_size", "8", ["batch_size='8'", "a whole number of rows from 1 to"]),
 ]
 
 
@@ -125,8 +164,8 @@ def test_a_bad_setting_is_named_with_its_value_and_what_is_accepted(name, value,
 
 
 PARTS = [
-    (lambda: Forgetting(0.0), ["memory=0.0", "(0, 1]"]),
-    (lambda: Forgetting(1.0001), ["memory=1.0001", "1 never forgets"]),
+    (lambda: Forgetting(0.0), ["Forgetting(r=0.0)", "(0, 1]"]),
+    (lambda: Forgetting(1.0001), ["Forgetting(r=1.0001)", "(0, 1]"]),
     (lambda: AdaptiveForgetting(()), ["AdaptiveForgetting(factors=())", "one factor or more", "(0, 1]"]),
     (lambda: AdaptiveForgetting((0.9, 1.5)), ["AdaptiveForgetting(factors=(0.9, 1.5))", "(0, 1]"]),
     (lambda: AdaptiveForgetting((0.0,)), ["AdaptiveForgetting(factors=(0.0,))", "(0, 1]"]),
@@ -140,8 +179,8 @@ PARTS = [
     (lambda: Mixture(powers=(2.1,)), ["Mixture(powers=(2.1,))", "[0, 2]"]),
     (lambda: Mixture(powers=(np.nan,)), ["Mixture(powers=(nan,))", "[0, 2]"]),
     (lambda: Mixture(powers="1"), ["Mixture(powers='1')", "[0, 2]"]),
-    (lambda: Mixture(powers=(0.5, 0.2)), ["Mixture(powers=(0.5, 0.2))", "rising order"]),
-    (lambda: Mixture(powers=(0.5, 0.5)), ["Mixture(powers=(0.5, 0.5))", "rising order"]),
+    (lambda: Mixture(powers=(0.5, 0.2)), ["Mixture(powers=(0.5, 0.2))", "must be increasing"]),
+    (lambda: Mixture(powers=(0.5, 0.5)), ["Mixture(powers=(0.5, 0.5))", "must be increasing"]),
     (lambda: Mixture(factors=(0.9, -1.0)), ["Mixture(factors=(0.9, -1.0))", "forgetting factors", "(0, 1]"]),
     (lambda: Mixture(factors=0.9), ["Mixture(factors=0.9)", "forgetting factors"]),
     (lambda: Mixture(starts=-1), ["Mixture(starts=-1)", "a whole number from 0 to 1000"]),
@@ -193,7 +232,7 @@ def test_numpy_scalars_are_numbers():
 
 @pytest.mark.parametrize("tuner", [None, Mixture(starts=0)], ids=str)
 def test_a_mixture_has_no_lambda_to_start_from(tuner):
-    with pytest.raises(ValueError, match=r"lambda_init=0.5: Mixture\(.*\) brings its own; leave it at None"):
+    with pytest.raises(ValueError, match=r"lambda_init=0.5: Mixture\(.*\) brings its own, so leave it at None"):
         built(tuner=tuner, lambda_init=0.5)
 
 

@@ -1,4 +1,7 @@
-"""From what a user wrote to what the engine takes: every setting is checked here, once, for both faces."""
+"""From what a user wrote to what the engine takes: every setting is checked here, once, for all faces.
+
+Strings and numbers are shorthand for parts, in Python as on the command line: `tuner="logrms"`, `memory=500`.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,11 @@ import numpy as np
 from streamlasso.core.engine import Engine
 from streamlasso.core.learner import Learner
 from streamlasso.core.mixture import MixtureLearner
-from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
-from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
-from streamlasso.penalties import L1, ElasticNet, Ridge
-from streamlasso.tuners import Mixture, Tuner
+from streamlasso.families import FAMILIES, Family
+from streamlasso.memories import Forgetting, Memory, Window
+from streamlasso.penalties import L1, PENALTIES, Penalty
+from streamlasso.tuners import TUNERS, Mixture, Tuner
 
-FAMILIES = {"gaussian": Gaussian, "binomial": Binomial, "poisson": Poisson, "gamma": Gamma}
-Memory = Forgetting | Window | AdaptiveForgetting
-MEMORIES = (Forgetting, Window, AdaptiveForgetting)
-PENALTIES = (L1, ElasticNet, Ridge)
 #: More rows than any machine keeps whole.
 MOST_ROWS = 10**9
 
@@ -31,14 +30,14 @@ def build_learner(n_features: int, settings: dict[str, Any]) -> Engine:
 
 def has_mixture(parts: dict[str, Any]) -> bool:
     """Do several models compete?"""
-    return isinstance(parts["tuner"], Mixture) or isinstance(parts["memory"], AdaptiveForgetting)
+    return parts["tuner"].competes or parts["memory"].competes
 
 
 def checked(n_features: int, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings as an engine takes them: defaults filled in, names become parts."""
+    """The settings as an engine takes them: defaults filled in, words become parts."""
     tuner = as_tuner(settings["tuner"])
-    if settings["lambda_init"] is not None and (tuner.lambda_init is not None or isinstance(tuner, Mixture)):
-        raise ValueError(f"lambda_init={settings['lambda_init']!r}: {tuner!r} brings its own; leave it at None")
+    if settings["lambda_init"] is not None and (tuner.lambda_init is not None or tuner.competes):
+        raise ValueError(f"lambda_init={settings['lambda_init']!r}: {tuner!r} brings its own, so leave it at None")
     return dict(
         family=as_family(settings["family"]),
         memory=as_memory(settings["memory"], tuner),
@@ -57,59 +56,110 @@ def checked(n_features: int, settings: dict[str, Any]) -> dict[str, Any]:
 
 def as_family(family: str | Family) -> Family:
     """The family itself, by name or as it is."""
-    if isinstance(family, Family):
-        return family
-    if isinstance(family, str) and family in FAMILIES:
-        return FAMILIES[family]()
-    raise ValueError(f"family={family!r}: one of {', '.join(map(repr, FAMILIES))}, or a Family object")
+    return _part("family", family, Family, FAMILIES)
 
 
-def as_memory(memory: Any, tuner: Tuner) -> Memory | None:
-    """The memory itself; a number is a forgetting factor. None leaves it to `Mixture`, and is .99 for other tuners."""
-    if memory is None:
-        return None if isinstance(tuner, Mixture) else Forgetting(0.99)
-    if isinstance(memory, MEMORIES):
-        return memory
-    if isinstance(memory, Real) and not isinstance(memory, bool):
-        return Forgetting(float(memory))
-    raise ValueError(
-        f"memory={memory!r}: a forgetting factor in (0, 1], Forgetting(r), Window(n), AdaptiveForgetting() or None"
-    )
-
-
-def as_penalty(penalty: Any) -> L1 | ElasticNet | Ridge:
-    """The penalty itself; None is L1()."""
-    if penalty is None:
-        return L1()
-    if isinstance(penalty, PENALTIES):
-        return penalty
-    raise ValueError(f"penalty={penalty!r}: L1(), ElasticNet(l1_ratio) or Ridge() of streamlasso.penalties")
+def as_penalty(penalty: Any) -> Penalty:
+    """The penalty itself, by name or as it is; None is L1()."""
+    penalty = L1() if penalty is None else _part("penalty", penalty, Penalty, PENALTIES)
+    l1_ratio = getattr(penalty, "l1_ratio", None)
+    if l1_ratio is None or not 0 <= l1_ratio <= 1:
+        raise ValueError(f"penalty={penalty!r} has l1_ratio {l1_ratio}: it must lie in [0, 1]")
+    return penalty
 
 
 def as_tuner(tuner: Any) -> Tuner:
-    """The tuner itself; None is Mixture()."""
-    if tuner is None:
-        return Mixture()
-    if isinstance(tuner, Tuner):
-        return tuner
-    raise ValueError(f"tuner={tuner!r}: a tuner of streamlasso.tuners, such as Mixture(), LogRMS() or Fixed(lam)")
+    """The tuner itself, by name or as it is; None is Mixture()."""
+    return Mixture() if tuner is None else _part("tuner", tuner, Tuner, TUNERS)
+
+
+def _part(setting: str, value: Any, base: type, words: dict[str, Any]) -> Any:
+    if isinstance(value, base):
+        return value
+    if not isinstance(value, str) or value not in words:
+        known = ", ".join(map(repr, words))
+        raise ValueError(f"{setting}={value!r} is unknown: use one of {known}, or a {base.__name__} object")
+    try:
+        return words[value]()
+    except TypeError:
+        name = words[value].__name__
+        raise ValueError(f"{setting}={value!r} has a number to choose: use {name}(...) of {setting}s") from None
+
+
+def as_memory(memory: Any, tuner: Tuner) -> Memory | None:
+    """The memory itself; a number is a forgetting factor or, above 1, rows. None leaves it to tuners that choose it."""
+    if memory is None:
+        return None if tuner.competes else Forgetting(0.99)
+    if isinstance(memory, Memory):
+        return _checked_memory(memory)
+    if isinstance(memory, Real) and not isinstance(memory, bool):
+        return memory_of(float(memory))
+    raise ValueError(
+        f"memory={memory!r} is unknown: use a forgetting factor in (0, 1], a number of rows above 1, a Memory object "
+        "or None"
+    )
+
+
+def _checked_memory(memory: Memory) -> Memory:
+    for member in memory.members():
+        if not 0 < member.decay <= 1 or not 0 <= member.length <= MOST_ROWS:
+            raise ValueError(
+                f"memory={memory!r} has decay {member.decay} and length {member.length}: decay must lie in (0, 1], "
+                f"length between 0 (no limit) and {MOST_ROWS}"
+            )
+    return memory
+
+
+def memory_of(number: float) -> Memory:
+    """A forgetting factor up to 1, or a number of rows above 1.
+
+    >>> from streamlasso.settings import memory_of
+    >>> memory_of(0.99), memory_of(500)
+    (Forgetting(r=0.99), Window(n=500))
+    """
+    if 0 < number <= 1:
+        return Forgetting(number)
+    if 1 < number <= MOST_ROWS and number == int(number):
+        return Window(int(number))
+    raise ValueError(
+        f"memory={number:g} is not a forgetting factor: use a number in (0, 1] (1 never forgets), or a whole number of "
+        "rows above 1"
+    )
+
+
+def parse_memory(written: str | None) -> Memory | None:
+    """The memory that a person wrote on the command line; None, or "auto", leaves it to the tuner.
+
+    >>> from streamlasso.settings import parse_memory
+    >>> parse_memory("500"), parse_memory("auto")
+    (Window(n=500), None)
+    """
+    if written is None or written == "auto":
+        return None
+    try:
+        return memory_of(float(written))
+    except ValueError as error:
+        raise ValueError(
+            f"--memory {written} is not a memory: use a forgetting factor in (0, 1], say 0.99, or a number of rows to "
+            "remember, say 500"
+        ) from error
 
 
 def one_of(name: str, value: Any, accepted: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in accepted:
-        raise ValueError(f"{name}={value!r}: one of {', '.join(map(repr, accepted))}")
+        raise ValueError(f"{name}={value!r} is unknown: use one of {', '.join(map(repr, accepted))}")
     return value
 
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}={value!r}: True or False")
+        raise ValueError(f"{name}={value!r}: use True or False")
     return bool(value)
 
 
 def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= MOST_ROWS:
-        raise ValueError(f"{name}={value!r}: a whole number of rows, from 1 to {MOST_ROWS}")
+        raise ValueError(f"{name}={value!r}: use a whole number of rows from 1 to {MOST_ROWS}")
     return int(value)
 
 
@@ -118,7 +168,7 @@ def _lambda_init(value: Any) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < np.inf:
         raise ValueError(
-            f"lambda_init={value!r}: a number, 0 or larger, or None for a tenth of lam_max at the tenth row"
+            f"lambda_init={value!r}: use a number, 0 or larger, or None for a tenth of lam_max at the tenth row"
         )
     return float(value)
 
@@ -129,11 +179,9 @@ def _penalty_factor(value: Any, n_features: int) -> np.ndarray:
     try:
         factor = np.asarray(value, dtype=float)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"penalty_factor={value!r}: numbers are needed, one a feature") from error
+        raise ValueError(f"penalty_factor={value!r}: use numbers, one per feature") from error
     if factor.shape != (n_features,):
-        raise ValueError(
-            f"penalty_factor={value!r}: one number a feature is needed, {n_features} here, not {factor.size}"
-        )
+        raise ValueError(f"penalty_factor={value!r}: use one number per feature, {n_features} here, not {factor.size}")
     if not np.all(np.isfinite(factor) & (factor >= 0)) or not np.any(factor > 0):
-        raise ValueError(f"penalty_factor={value!r}: numbers, 0 (never penalised) or larger, not all 0")
+        raise ValueError(f"penalty_factor={value!r}: use numbers, 0 (never penalised) or larger, not all 0")
     return factor

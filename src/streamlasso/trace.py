@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_expit, logsumexp, xlogy
+from scipy.special import log_expit, logsumexp
 
 from streamlasso.core.engine import RECORD, STATUS
 from streamlasso.core.learner import Learner
 from streamlasso.estimators._estimators import RAPClassifier, RAPRegressor, Rows, as_before_if_refused
-from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
+from streamlasso.families import Family
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
 from streamlasso.tuners import Fixed
@@ -46,7 +46,6 @@ COLUMNS = (
     "baseline",
 )
 PER_CLASS = ("slope", "lam", "lam_max", "n_active", "status")
-LOSSES = {Gaussian: "half squared error", Binomial: "log loss", Poisson: "Poisson loss", Gamma: "Gamma loss"}
 
 
 def progressive(
@@ -224,23 +223,11 @@ def losses_of(family: Family, targets: list[np.ndarray], eta: np.ndarray) -> np.
     return Family.loss(family, targets[0], eta[:, 0])
 
 
-def least_loss(family: Family, y: np.ndarray) -> np.ndarray:
-    """The least loss that each y allows; nan for a family of your own."""
-    if isinstance(family, Poisson):
-        return y - xlogy(y, y)
-    if isinstance(family, Gamma):
-        return 1 + np.log(y)
-    if isinstance(family, Binomial):
-        return -xlogy(y, y) - xlogy(1 - y, 1 - y)
-    return np.full(len(y), 0.0 if type(family) in LOSSES else np.nan)
-
-
 class RunningMean:
     """What every model has to beat: eta of the plain mean of the rows before, whatever memory and weights there are.
 
-    The first row has none before it: eta is 0, as it is for a fresh model. Shares and counts start from Jeffreys'
-    prior, (sum + 1/2)/(n + 1) and (sum + 1/2)/n, so that a loss is never infinite. A family of your own gets the
-    engine's intercept, with nothing forgotten.
+    The first row has none before it: eta is 0, as it is for a fresh model. The family says what its mean is
+    (`Family.running_mean`); one that does not gets the engine's intercept, with nothing forgotten.
 
     >>> import numpy as np
     >>> from streamlasso.families import Gaussian
@@ -251,7 +238,8 @@ class RunningMean:
     def __init__(self, family: Family) -> None:
         self.family = family
         self.n, self.total = 0, 0.0
-        self.intercept = None if type(family) in LOSSES else _intercept_only(family)
+        says = family.running_mean(np.zeros(1), np.zeros(1)) is not None
+        self.intercept = None if says else _intercept_only(family)
 
     def etas(self, y: np.ndarray) -> np.ndarray:
         """eta before each of the next rows, which are then taken in."""
@@ -262,21 +250,12 @@ class RunningMean:
         n = self.n + np.arange(len(y))
         total = np.cumsum(np.concatenate([[self.total], y]))
         self.n, self.total = self.n + len(y), total[-1]
-        return _eta_of_mean(self.family, n, total[:-1])
+        return self.family.running_mean(n, total[:-1])
 
 
 def _intercept_only(family: Family) -> Learner:
     """A feature that is always 0 stays out."""
     return Learner(1, family=family, memory=Forgetting(1.0), penalty=L1(), tuner=Fixed(0.0))
-
-
-def _eta_of_mean(family: Family, n: np.ndarray, total: np.ndarray) -> np.ndarray:
-    if isinstance(family, Binomial):
-        return np.log(total + 0.5) - np.log(n - total + 0.5)
-    if isinstance(family, Gaussian):
-        return total / np.maximum(n, 1)
-    mean = (total + (0.5 if isinstance(family, Poisson) else 0)) / np.maximum(n, 1)
-    return np.log(np.where(n > 0, mean, 1))
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
@@ -378,7 +357,7 @@ class Trace:
 
     @property
     def loss_name(self) -> str:
-        return LOSSES.get(type(self.family), "loss")
+        return self.family.loss_name
 
     @property
     def judged(self) -> slice:
@@ -406,7 +385,7 @@ class Trace:
     @property
     def least_loss(self) -> np.ndarray:
         """The least loss that each y allows."""
-        return least_loss(self.family, self.y) if self.classes is None else np.zeros(len(self))
+        return self.family.least_loss(self.y) if self.classes is None else np.zeros(len(self))
 
     def changes(self, least: int | None = None) -> list[Change]:
         """Which features entered and left, and when, in the order of time; needs `coef=True`.

@@ -4,7 +4,6 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
-from cython.cimports.streamlasso.families.gaussian import Gaussian
 
 from streamlasso.core.engine import LARGEST, RECORD
 
@@ -102,10 +101,9 @@ class Columns:
         self._fit(learner)
         self.y[0] = number("y", y)
         self.weigh(weight)
-        if type(learner.family) is not Gaussian:
-            complaint = learner.family.check_target(self.target)
-            if complaint is not None:
-                raise ValueError(f"y={y!r}: {complaint}; family={learner.family!r}. Nothing was learnt.")
+        complaint = learner.family.check_target(self.target)
+        if complaint is not None:
+            raise ValueError(f"y={y!r}: {complaint}; family={learner.family!r}. Nothing was learnt.")
         if known and self.w[0] > 0.0:
             learner.take(self.x, self.y, self.w, self.note)
         return known

@@ -17,7 +17,6 @@ from cython.cimports.libc.math import INFINITY, isfinite, isnan
 from cython.cimports.streamlasso.core.engine import N_RECORD, WAITING, Engine, weight_of
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares
-from cython.cimports.streamlasso.families.gaussian import Gaussian
 
 from streamlasso.core.engine import STATUS
 
@@ -55,8 +54,7 @@ class Learner(Engine):
     ):
         if penalty_factor is None:
             penalty_factor = np.ones(n_features)
-        gaussian = type(family) is Gaussian
-        kind = LeastSquares if gaussian else Likelihood
+        kind = LeastSquares if family.quadratic else Likelihood
         self.settings = dict(
             family=family,
             memory=memory,
@@ -98,7 +96,7 @@ class Learner(Engine):
             gradient == "diagonal",
             memory.decay,
             memory.length,
-            0 if gaussian else whole_rows(history, batch_size, memory.length),
+            0 if family.quadratic else whole_rows(history, batch_size, memory.length),
         )
 
     # --- learning -----------------------------------------------------------------------------------------------

@@ -44,9 +44,8 @@ from cython.cimports.streamlasso.core.path import PATIENCE, Path
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 
 from streamlasso.core.engine import STATUS, under
-from streamlasso.families.gaussian import Gaussian
 from streamlasso.memories import Forgetting
-from streamlasso.tuners import LogRMS, Mixture
+from streamlasso.tuners import LogRMS
 
 #: Rows from one fresh start to the next, at least.
 EVERY = cython.declare(cython.Py_ssize_t, 4)
@@ -79,10 +78,8 @@ def _from_the_least(loss: cython.double[::1]) -> cython.bint:
 
 def competing(memory, tuner):
     """The memories that stay, and how many more start afresh: those of `AdaptiveForgetting`, of `Mixture`, or one."""
-    if hasattr(memory, "factors"):
-        return [Forgetting(r) for r in memory.factors], 0
     if memory is not None:
-        return [memory], 0
+        return list(memory.members()), 0
     return [Forgetting(1.0), *(Forgetting(r) for r in tuner.factors)], tuner.starts
 
 
@@ -106,7 +103,7 @@ class MixtureLearner(Engine):
         self.batch_size = batch_size
         stay, starts = competing(memory, tuner)
         self.banks = [self._bank(memory) for memory in stay]
-        if self.banks[0].n > 1 and type(self.family) is not Gaussian:
+        if self.banks[0].n > 1 and not self.family.quadratic:
             self.banks += [self._exact(memory) for memory in exact_among(stay)]
         self.n_permanent = len(self.banks)
         self.every = max(EVERY, 2 * YOUNG // max(starts, 1) + 1)
@@ -148,7 +145,7 @@ class MixtureLearner(Engine):
         """The experts with this memory: a path of penalties, or one with a tuner."""
         tuner = self.settings["tuner"]
         settings = {**self.settings, "memory": memory}
-        if not isinstance(tuner, Mixture):
+        if not tuner.competes:
             return LearnerBank(Learner(self.p, **settings), memory)
         path = Path(
             self.p,

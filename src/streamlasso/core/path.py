@@ -25,7 +25,6 @@ from cython.cimports.streamlasso.core.active_set import ActiveSet
 from cython.cimports.streamlasso.core.engine import WAITING
 from cython.cimports.streamlasso.core.learner import FIRST_ROWS
 from cython.cimports.streamlasso.core.objective import LeastSquares
-from cython.cimports.streamlasso.families.gaussian import Gaussian
 
 from streamlasso.core.engine import STATUS
 
@@ -48,7 +47,7 @@ class Path(LeastSquares):
     def lay_out(self, powers):
         k: cython.Py_ssize_t
         self.n = len(powers)
-        self.gaussian = type(self.family) is Gaussian
+        self.gaussian = self.family.quadratic
         self.power = np.array(powers, dtype=float)
         self.lam = np.zeros(self.n)
         self.intercepts = np.zeros(self.n)

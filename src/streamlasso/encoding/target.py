@@ -10,13 +10,11 @@ import pyarrow
 
 from streamlasso.core.engine import LARGEST
 from streamlasso.encoding import reading
+from streamlasso.families import FAMILIES
 from streamlasso.settings import as_family
 
 #: More classes than this are no classes; whole numbers of so few different values may be some.
 MOST_CLASSES, FEW = 20, 10
-#: Whole numbers are counts if the least is within this share of their mean, and they vary at least half as much as
-#: counts with this mean would: a score from 3 to 9 or a price is none.
-NEAR_ZERO, LEAST_DISPERSION = 0.1, 0.5
 CLASSES = "--family binomial"
 
 
@@ -151,12 +149,12 @@ class Target:
         )
 
     def lagged(self, values: np.ndarray) -> np.ndarray:
-        """Earlier values as a feature: where the mean is the exponential of what is linear, their logarithms."""
-        return {"poisson": np.log1p, "gamma": np.log}.get(self.family, np.asarray)(values)
+        """Earlier values as a feature."""
+        return as_family(self.family).lagged(values)
 
     @property
     def lagged_name(self) -> str:
-        return {"poisson": f"log(1 + {self.name})", "gamma": f"log {self.name}"}.get(self.family, self.name)
+        return as_family(self.family).lagged_name(self.name)
 
     def state(self) -> dict[str, Any]:
         form = {"form": self.form} if self.form else {}
@@ -164,17 +162,10 @@ class Target:
 
 
 def _family_of(values: np.ndarray, words: bool) -> str:
-    """Text and two whole numbers are classes; whole numbers that begin near 0 are counts."""
+    """Text is classes; numbers are what the families take them for, or just numbers."""
     if words:
         return "binomial"
-    whole = bool(np.all(values == np.round(values)))
-    if whole and len(np.unique(values)) == 2:
-        return "binomial"
-    if whole and len(np.unique(values)) > 2 and values.min() >= 0:
-        mean = values.mean()
-        if values.min() <= NEAR_ZERO * mean and values.var() >= LEAST_DISPERSION * mean:
-            return "poisson"
-    return "gaussian"
+    return next((name for name, family in FAMILIES.items() if family().looks_like(values)), "gaussian")
 
 
 def _few_whole(values: np.ndarray) -> list[int]:

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""What a family of responses has to say: its loss as a function of eta = b0 + x'b, and two derivatives."""
+"""What a family of responses gives: its loss as a function of eta = b0 + x'b, two derivatives, and its own words."""
 
 import cython
 import numpy as np
@@ -46,7 +46,7 @@ class Family(Part):
             return self.mean(eta)
 
     def check(self):
-        """Refuse a family that is only half written."""
+        """Refuse a family that lacks a method."""
         cls = type(self)
         written = [name for name in REQUIRED if getattr(cls, name) is not getattr(Family, name)]
         missing = [name for name in REQUIRED if name not in written]
@@ -58,8 +58,17 @@ class Family(Part):
             raise TypeError(f"{cls.__name__}: a family gives {', '.join(REQUIRED)}; missing: {', '.join(missing)}")
 
     compiled = False
+    #: The word for the family in settings and on the command line, and the words for its responses.
+    name = None
+    response = "a number"
+    #: What the loss is called. Where a perfect prediction does not have loss 0, reports show the loss less
+    #: `least_loss`, half the deviance, under `deviance_name`.
+    loss_name = "loss"
+    deviance_name = None
     #: Whether the noise has a scale that has to be learnt; a class has none.
     has_scale = True
+    #: Whether the loss is (y - eta)^2 / 2, for which sums of squares and products are all that a model needs.
+    quadratic = False
 
     def loss(self, y, eta):
         """loss(y, eta), element by element."""
@@ -76,6 +85,34 @@ class Family(Part):
     def mean(self, eta):
         """The mean of y given eta, element by element."""
         return self._each(3, eta, eta)
+
+    def link(self, mean):
+        """The eta whose mean this is, element by element."""
+        raise TypeError(f"{type(self).__name__} has no link(mean)")
+
+    def least_loss(self, y):
+        """The loss of a perfect prediction of each y; nan where the family does not say."""
+        return np.full(len(y), np.nan)
+
+    def running_mean(self, n, total):
+        """eta of the mean of n responses that add up to `total`; None where the family does not say."""
+        return None
+
+    def persistence(self, last):
+        """The eta that predicts the last response again."""
+        return self.link(last)
+
+    def lagged(self, y):
+        """Earlier responses as a feature: on the scale of eta."""
+        return np.asarray(y)
+
+    def lagged_name(self, name):
+        """What that feature is called, of a response with this name."""
+        return name
+
+    def looks_like(self, y):
+        """Would somebody who sees these responses take them for this family?"""
+        return False
 
     def sample(self, rng, eta):
         """Draw responses with the given eta, from a numpy Generator."""

@@ -5,6 +5,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import exp, fabs, log1p
 from cython.cimports.streamlasso.families.base import Family
+from scipy.special import logit, xlogy
 
 
 @cython.cclass
@@ -17,6 +18,9 @@ class Binomial(Family):
     """
 
     compiled = True
+    name = "binomial"
+    response = "a share"
+    loss_name = "log loss"
     has_scale = False
 
     def loss_at(self, y, eta):
@@ -33,6 +37,24 @@ class Binomial(Family):
     def mean_at(self, eta):
         e: cython.double = exp(-fabs(eta))
         return 1.0 / (1.0 + e) if eta > 0.0 else e / (1.0 + e)
+
+    def link(self, mean):
+        return logit(mean)
+
+    def least_loss(self, y):
+        return -xlogy(y, y) - xlogy(1 - y, 1 - y)
+
+    def running_mean(self, n, total):
+        """From Jeffreys' prior: what has never happened has not got probability 0."""
+        return np.log(total + 0.5) - np.log(n - total + 0.5)
+
+    def persistence(self, last):
+        """A share of 0 or 1 would be certainty: even odds."""
+        return np.zeros(len(last))
+
+    def looks_like(self, y):
+        """Two whole numbers."""
+        return len(np.unique(y)) == 2 and bool(np.all(y == np.round(y)))
 
     def sample(self, rng, eta):
         return rng.binomial(1, self.mean(eta)).astype(float)

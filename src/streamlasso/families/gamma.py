@@ -7,7 +7,7 @@ from cython.cimports.libc.math import exp
 from cython.cimports.streamlasso.families.base import Family
 
 #: Beyond this eta the exponential goes on as its tangent: still convex, never infinite.
-CAP = cython.declare(cython.double, 300.0)
+LARGEST_ETA = cython.declare(cython.double, 300.0)
 
 
 @cython.cclass
@@ -20,20 +20,39 @@ class Gamma(Family):
     """
 
     compiled = True
+    name = "gamma"
+    response = "a positive number"
+    loss_name = "Gamma loss"
+    deviance_name = "half Gamma deviance"
 
     def loss_at(self, y, eta):
-        if eta < -CAP:
-            return y * exp(CAP) * (1.0 - (eta + CAP)) + eta
+        if eta < -LARGEST_ETA:
+            return y * exp(LARGEST_ETA) * (1.0 - (eta + LARGEST_ETA)) + eta
         return y * exp(-eta) + eta
 
     def slope_at(self, y, eta):
-        return 1.0 - y * exp(min(-eta, CAP))
+        return 1.0 - y * exp(min(-eta, LARGEST_ETA))
 
     def curvature_at(self, y, eta):
-        return y * exp(min(-eta, CAP))
+        return y * exp(min(-eta, LARGEST_ETA))
 
     def mean_at(self, eta):
-        return exp(min(eta, CAP))
+        return exp(min(eta, LARGEST_ETA))
+
+    def link(self, mean):
+        return np.log(mean)
+
+    def least_loss(self, y):
+        return 1 + np.log(y)
+
+    def running_mean(self, n, total):
+        return np.log(np.where(n > 0, total / np.maximum(n, 1), 1))
+
+    def lagged(self, y):
+        return np.log(y)
+
+    def lagged_name(self, name):
+        return f"log {name}"
 
     def sample(self, rng, eta):
         return rng.exponential(self.mean(eta))

@@ -2,6 +2,7 @@
 """Real responses with constant variance: loss (y - eta)^2 / 2."""
 
 import cython
+import numpy as np
 from cython.cimports.streamlasso.families.base import Family
 
 
@@ -15,6 +16,9 @@ class Gaussian(Family):
     """
 
     compiled = True
+    name = "gaussian"
+    loss_name = "half squared error"
+    quadratic = True
 
     def loss_at(self, y, eta):
         return 0.5 * (y - eta) * (y - eta)
@@ -27,6 +31,15 @@ class Gaussian(Family):
 
     def mean_at(self, eta):
         return eta
+
+    def link(self, mean):
+        return np.asarray(mean)
+
+    def least_loss(self, y):
+        return np.zeros(len(y))
+
+    def running_mean(self, n, total):
+        return total / np.maximum(n, 1)
 
     def sample(self, rng, eta):
         return rng.normal(eta, 1.0)

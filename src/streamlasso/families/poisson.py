@@ -5,9 +5,12 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import exp
 from cython.cimports.streamlasso.families.base import Family
+from scipy.special import xlogy
 
 #: Beyond this eta the exponential goes on as its tangent: still convex, never infinite.
-CAP = cython.declare(cython.double, 300.0)
+LARGEST_ETA = cython.declare(cython.double, 300.0)
+#: Counts begin within this share of their mean, and vary at least by this share of what counts do.
+NEAR_ZERO, LEAST_DISPERSION = 0.1, 0.5
 
 
 @cython.cclass
@@ -20,20 +23,51 @@ class Poisson(Family):
     """
 
     compiled = True
+    name = "poisson"
+    response = "a count"
+    loss_name = "Poisson loss"
+    deviance_name = "half Poisson deviance"
 
     def loss_at(self, y, eta):
-        if eta > CAP:
-            return exp(CAP) * (1.0 + (eta - CAP)) - y * eta
+        if eta > LARGEST_ETA:
+            return exp(LARGEST_ETA) * (1.0 + (eta - LARGEST_ETA)) - y * eta
         return exp(eta) - y * eta
 
     def slope_at(self, y, eta):
-        return exp(min(eta, CAP)) - y
+        return exp(min(eta, LARGEST_ETA)) - y
 
     def curvature_at(self, y, eta):
-        return exp(min(eta, CAP))
+        return exp(min(eta, LARGEST_ETA))
 
     def mean_at(self, eta):
-        return exp(min(eta, CAP))
+        return exp(min(eta, LARGEST_ETA))
+
+    def link(self, mean):
+        return np.log(mean)
+
+    def least_loss(self, y):
+        return y - xlogy(y, y)
+
+    def running_mean(self, n, total):
+        """From Jeffreys' prior: a mean of 0 would make the next count impossible."""
+        return np.log(np.where(n > 0, (total + 0.5) / np.maximum(n, 1), 1))
+
+    def persistence(self, last):
+        """After a count of 0, half of one."""
+        return np.log(np.maximum(last, 0.5))
+
+    def lagged(self, y):
+        return np.log1p(y)
+
+    def lagged_name(self, name):
+        return f"log(1 + {name})"
+
+    def looks_like(self, y):
+        """Whole numbers, three or more, from near 0 on, that vary at least half as much as counts with their mean: a
+        score from 3 to 9 or a price does not."""
+        if len(np.unique(y)) < 3 or not np.all(y == np.round(y)) or y.min() < 0:
+            return False
+        return bool(y.min() <= NEAR_ZERO * y.mean() and y.var() >= LEAST_DISPERSION * y.mean())
 
     def sample(self, rng, eta):
         return rng.poisson(self.mean(eta)).astype(float)

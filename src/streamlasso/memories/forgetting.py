@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from numbers import Real
 
+from streamlasso.memories.base import Memory
+
 
 @dataclass(frozen=True)
-class Forgetting:
+class Forgetting(Memory):
     """Every row weighs `r` times as much after each new one: `w_i = a_i r^(t - i)`; r = 1 never forgets.
 
     >>> from streamlasso.memories import Forgetting
@@ -17,14 +19,8 @@ class Forgetting:
 
     def __post_init__(self) -> None:
         if isinstance(self.r, bool) or not isinstance(self.r, Real) or not 0 < self.r <= 1:
-            raise ValueError(f"memory={self.r!r}: a forgetting factor lies in (0, 1]; 1 never forgets.")
+            raise ValueError(f"Forgetting(r={self.r!r}) is not a forgetting factor: use a number in (0, 1]")
 
     @property
-    def decay(self) -> float:
-        """What every weight is multiplied by when a row arrives."""
+    def decay(self) -> float:  # type: ignore[override]
         return float(self.r)
-
-    @property
-    def length(self) -> int:
-        """How many rows are remembered at most; 0 is no limit."""
-        return 0

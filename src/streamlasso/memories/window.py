@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from numbers import Integral
 
+from streamlasso.memories.base import Memory
+
 
 @dataclass(frozen=True)
-class Window:
+class Window(Memory):
     """The last `n` rows weigh what they weigh, older ones nothing. Rows leave exactly: sums are rebuilt from the rows
     now and then.
 
@@ -18,14 +20,8 @@ class Window:
 
     def __post_init__(self) -> None:
         if isinstance(self.n, bool) or not isinstance(self.n, Integral) or not 1 <= self.n <= 10**9:
-            raise ValueError(f"Window(n={self.n!r}): a window holds a whole number of rows, from 1 to 10**9.")
+            raise ValueError(f"Window(n={self.n!r}) is not a number of rows: use a whole number from 1 to 10**9")
 
     @property
-    def decay(self) -> float:
-        """What every weight is multiplied by when a row arrives."""
-        return 1.0
-
-    @property
-    def length(self) -> int:
-        """How many rows are remembered at most; 0 is no limit."""
+    def length(self) -> int:  # type: ignore[override]
         return int(self.n)

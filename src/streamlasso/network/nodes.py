@@ -16,7 +16,6 @@ from streamlasso.core.engine import RECORD, under
 from streamlasso.core.learner import Learner
 from streamlasso.core.mixture import MixtureLearner
 from streamlasso.core.neighbourhoods import Neighbourhoods
-from streamlasso.families import Gaussian
 from streamlasso.settings import has_mixture
 
 LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")
@@ -33,7 +32,7 @@ class _Separate:
     def __init__(self, p: int, first: int, last: int, settings: dict[str, Any]) -> None:
         kind = MixtureLearner if has_mixture(settings) else Learner
         self.first = first
-        self.gaussian = type(settings["family"]) is Gaussian
+        self.gaussian = settings["family"].quadratic
         self.learners = [kind(p, **{**settings, "penalty_factor": _barred(p, i)}) for i in range(first, last)]
         self.variance = np.zeros(last - first) if self.gaussian else np.ones(last - first)
 
@@ -86,7 +85,7 @@ class Nodes:
     def __init__(self, p: int, settings: dict[str, Any], n_jobs: int | None = None) -> None:
         self.n_features = p
         self.settings = settings
-        gaussian = type(settings["family"]) is Gaussian
+        gaussian = settings["family"].quadratic
         self.shared = gaussian and not has_mixture(settings)
         #: The strongest that an edge can be.
         self.most = 1.0 if gaussian else np.inf

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from streamlasso.penalties.base import Penalty
+
 
 @dataclass(frozen=True)
-class L1:
+class L1(Penalty):
     """lam sum_j v_j |b_j|: sparse.
 
     >>> from streamlasso.penalties import L1
@@ -12,7 +14,5 @@ class L1:
     1.0
     """
 
-    @property
-    def l1_ratio(self) -> float:
-        """The share of the penalty that is l1."""
-        return 1.0
+    name = "l1"
+    l1_ratio = 1.0

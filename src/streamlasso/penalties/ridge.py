@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from streamlasso.penalties.base import Penalty
+
 
 @dataclass(frozen=True)
-class Ridge:
+class Ridge(Penalty):
     """lam/2 sum_j v_j^2 b_j^2: shrinks, and keeps every feature.
 
     >>> from streamlasso.penalties import Ridge
@@ -12,7 +14,5 @@ class Ridge:
     0.0
     """
 
-    @property
-    def l1_ratio(self) -> float:
-        """The share of the penalty that is l1."""
-        return 0.0
+    name = "ridge"
+    l1_ratio = 0.0

@@ -21,7 +21,6 @@ from matplotlib.figure import Figure
 from streamlasso import __version__
 from streamlasso._files import write_whole
 from streamlasso._text import count, listed, number, percent
-from streamlasso.families import Binomial, Gaussian
 from streamlasso.report.plots import as_digest, plot_coefficients, plot_trace
 from streamlasso.report.summarise import N_WORST
 from streamlasso.report.summary import Digest
@@ -219,7 +218,7 @@ def _losses(digest: Digest, comparisons: Mapping[str, np.ndarray]) -> str:
     n_recent = int(digest.rows[recent].sum())
     skip = 1 if digest.n_rows > 1 else 0
     judged |= {name: (np.mean(loss[skip:]), np.mean(loss[-n_recent:])) for name, loss in comparisons.items()}
-    squared = isinstance(digest.family, Gaussian)
+    squared = digest.family.quadratic
     head = ["", f"{digest.loss_name}, all rows", f"last {count(n_recent, 'row')}"]
     head += ["typical error, all rows"] if squared else []
     lines = []
@@ -239,7 +238,8 @@ def _two_means(digest: Digest, losses: np.ndarray, recent: np.ndarray) -> tuple[
 def _worst_rows(digest: Digest) -> str:
     """Said only where a few rows cost as much as many: a mean hides them."""
     n_judged = digest.judged.sum()
-    if n_judged < 20 * N_WORST or not isinstance(digest.family, Gaussian | Binomial):
+    has_constant = digest.family.deviance_name is not None or np.isnan(digest.sums["least"])
+    if n_judged < 20 * N_WORST or has_constant:
         return ""
     share = sum(loss for _, loss in digest.worst) / max(digest.mean_loss * n_judged, np.finfo(float).tiny)
     if share < NOTABLE_SHARE:

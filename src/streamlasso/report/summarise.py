@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamlasso.families import Family
-from streamlasso.report.summary import DEVIANCE, Digest
+from streamlasso.report.summary import Digest
 from streamlasso.trace import STRETCH, Trace
 
 #: Stretches at most; at least half as many, once there are so many rows.
@@ -119,7 +119,7 @@ class Digester:
     def running_means(self, family: Family) -> tuple[float, float]:
         """The mean losses so far of the model and of the running mean, as the digest will show them."""
         means = _means(self.total[0], self.total[1:])
-        least = means[3] if type(family) in DEVIANCE else 0.0
+        least = means[3] if family.deviance_name else 0.0
         return float(means[0] - least), float(means[1] - least)
 
     def _note_worst(self, values: np.ndarray, t: int) -> None:
@@ -164,7 +164,7 @@ class Digester:
             done._close(last, done.times[-1] if done.times else "", self.n_rows % self.size)
         sums = np.array(done.sums).T
         means, whole = _means(sums[0], sums[1:]), _means(self.total[0], self.total[1:])
-        if type(family) in DEVIANCE:
+        if family.deviance_name:
             means[:3] -= means[3]
             whole[:3] -= whole[3]
         n_models, p = len(last.lam), len(feature_names)

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.families import Family, Gamma, Poisson
-from streamlasso.trace import LOSSES, Change, lasting_changes
-
-#: Families whose losses have a constant in them: shown is half the deviance, which is 0 for a perfect prediction.
-DEVIANCE = {Poisson: "half Poisson deviance", Gamma: "half Gamma deviance"}
+from streamlasso.families import Family
+from streamlasso.trace import Change, lasting_changes
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +61,7 @@ class Digest:
 
     @property
     def loss_name(self) -> str:
-        return DEVIANCE.get(type(self.family)) or LOSSES.get(type(self.family), "loss")
+        return self.family.deviance_name or self.family.loss_name
 
     @property
     def mean_loss(self) -> float:
@@ -85,7 +82,7 @@ class Digest:
 
     def saved_against(self, rival: float) -> float:
         """The share of a rival's mean loss, counted from that of a perfect prediction, that the model saves."""
-        excess = rival - (0.0 if type(self.family) in DEVIANCE else self.sums["least"])
+        excess = rival - (0.0 if self.family.deviance_name else self.sums["least"])
         return (rival - self.mean_loss) / excess if excess > 0 else float("nan")
 
     @property

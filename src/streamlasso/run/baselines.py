@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.families import Binomial, Family, Gamma, Poisson
+from streamlasso.families import Family
 from streamlasso.trace import RunningMean
 
 
 class NumberRivals:
-    """Of numbers: the mean of the rows so far, and the last value (for counts, at least 1/2)."""
+    """Of numbers: the mean of the rows so far, and the last value."""
 
     def __init__(
         self, family: Family, n: int = 0, total: float = 0.0, last: float | None = None, varied: bool = False
@@ -23,12 +23,8 @@ class NumberRivals:
     def losses(self, y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
         """Of the next rows, which are then taken in."""
         before = np.concatenate([[y[0] if self.last is None else self.last], y[:-1]])
-        if isinstance(self.family, Poisson | Gamma):
-            before = np.log(np.maximum(before, 0.5) if isinstance(self.family, Poisson) else before)
-        elif isinstance(self.family, Binomial):
-            before = np.zeros(len(y))
         baseline = Family.loss(self.family, y, self.mean.etas(y))
-        persistence = Family.loss(self.family, y, before)
+        persistence = Family.loss(self.family, y, self.family.persistence(before))
         if self.last is None:
             # Nothing went before the first row, so all are alike there.
             persistence[0] = baseline[0]

@@ -9,6 +9,7 @@ from rich.console import Console
 from streamlasso._text import count
 from streamlasso.encoding import Target
 from streamlasso.encoding.target import CLASSES
+from streamlasso.families import FAMILIES
 from streamlasso.report.page import doubt
 from streamlasso.report.summary import Digest
 from streamlasso.run.finish import active_table, change_table, finish, loss_table, notes_of
@@ -66,8 +67,7 @@ def _perhaps_classes(target: Target) -> list[str]:
 
 def _in_words(target: Target) -> str:
     if target.classes is None:
-        kind = {"gaussian": "a number", "poisson": "a count", "gamma": "a positive number", "binomial": "a share"}
-        return f"{kind[target.family]}, family {target.family}"
+        return f"{FAMILIES[target.family].response}, family {target.family}"
     shown = ", ".join(map(str, target.classes[:MOST_NAMED])) + (", ..." if len(target.classes) > MOST_NAMED else "")
     return f"{len(target.classes)} {'class' if len(target.classes) == 1 else 'classes'} ({shown}), family binomial"
 

@@ -16,7 +16,7 @@ from streamlasso.report.summarise import SUMS, Snapshot
 from streamlasso.run.baselines import ClassRivals, NumberRivals
 from streamlasso.selection import selected
 from streamlasso.settings import build_learner
-from streamlasso.trace import learn_rows, least_loss, losses_of
+from streamlasso.trace import learn_rows, losses_of
 
 #: The rows that a class which appears late is told it was not in.
 N_RECENT = 256
@@ -152,7 +152,7 @@ class Learning:
         if there.any():
             loss[there] = losses_of(self.family, [target[there] for target in targets], column["eta"][there])
             baseline[there], persistence[there] = self.rivals.losses(values[there], self.n_classes)
-            least[there] = 0.0 if self.classes else least_loss(self.family, values[there])
+            least[there] = 0.0 if self.classes else self.family.least_loss(values[there])
             if self.first:
                 judged[int(np.argmax(there))] = False
                 self.first = False

@@ -7,15 +7,15 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from streamlasso.memories import Forgetting, Window
-from streamlasso.tuners import LogRMS, Mixture
+from streamlasso.families import FAMILIES
+from streamlasso.settings import as_tuner, parse_memory
 
-FAMILIES = ("auto", "gaussian", "binomial", "poisson", "gamma")
 #: What a run leaves when it has come to an end, beside its predictions; and the trace while it grows.
 MODEL = "model.safetensors"
 FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "report.html", MODEL)
 TRACE = ".trace.arrows"
-TUNERS = {"mixture": Mixture, "logrms": LogRMS}
+#: Those with nothing to choose.
+TUNERS = ("mixture", "logrms")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,11 @@ class Options:
     on_error: str = "stop"
 
     def __post_init__(self) -> None:
-        if self.family not in FAMILIES:
-            raise ValueError(f"--family {self.family}: one of {', '.join(FAMILIES)}")
+        families = ("auto", *FAMILIES)
+        if self.family not in families:
+            raise ValueError(f"--family {self.family} is unknown: use one of {', '.join(families)}")
         if self.tuner not in TUNERS:
-            raise ValueError(f"--tuner {self.tuner}: one of {', '.join(TUNERS)}")
+            raise ValueError(f"--tuner {self.tuner} is unknown: use one of {', '.join(TUNERS)}")
         if self.on_error not in ("stop", "skip"):
             raise ValueError(f"--on-error {self.on_error}: stop or skip")
         if self.every < 1:
@@ -88,28 +89,13 @@ class Options:
 
     def settings(self) -> dict[str, Any]:
         """For the estimator."""
-        return {"memory": _memory(self.memory), "tuner": TUNERS[self.tuner]()}
+        return {"memory": parse_memory(self.memory), "tuner": as_tuner(self.tuner)}
 
     def learning(self) -> dict[str, Any]:
         """What has to be the same for a run to continue, by option."""
         names = ("target", "family", "memory", "tuner", "time", "keep", "drop", "lags")
         found = {name: value for name, value in asdict(self).items() if name in names}
         return {**found, "keep": list(self.keep), "drop": list(self.drop)}
-
-
-def _memory(written: str | None) -> Forgetting | Window | None:
-    """A factor up to 1, or a number of rows."""
-    if written is None or written == "auto":
-        return None
-    try:
-        number = float(written)
-        if number > 1 and number == int(number):
-            return Window(int(number))
-        return Forgetting(number)
-    except (ValueError, OverflowError) as error:
-        raise ValueError(
-            f"--memory {written}: a forgetting factor in (0, 1], say 0.99, or a number of rows to remember, say 500"
-        ) from error
 
 
 def same_file(one: Path, other: Path) -> bool:

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""How lam moves: what the step tells a tuner, and what it wants back."""
+"""How lam moves: what the step gives a tuner, and what it takes back."""
 
 import cython
 import numpy as np
@@ -8,7 +8,7 @@ from cython.cimports.streamlasso.core.part import Part
 
 @cython.cclass
 class Tuner(Part):
-    """Moves lam once a step (equation 5 of the paper and its relatives).
+    """Moves lam once per step (equation 5 of the paper and its relatives).
 
     Write your own by subclassing and giving `update`; it gets the current `lam`, the derivative `slope` = dC/dlam,
     the length `norm` = sqrt(u'H^{-1}u) of the direction behind it, `lam_max`, and `state`, an array of `n_state`
@@ -24,6 +24,10 @@ class Tuner(Part):
     """
 
     compiled = False
+    #: The word for the tuner in settings and on the command line.
+    name = None
+    #: Whether experts with different penalties compete, instead of one lam that moves; they choose the memory too.
+    competes = False
     #: How many numbers the tuner remembers from step to step.
     n_state = 0
     #: Whether lam is kept within [0, lam_max]; only a tuner that never moves it does without.
@@ -39,7 +43,7 @@ class Tuner(Part):
             return self.update(lam, slope, norm, lam_max, np.asarray(state))
 
     def check(self):
-        """Refuse a tuner that is only half written."""
+        """Refuse a tuner that lacks a method."""
         cls = type(self)
         written = cls.update is not Tuner.update
         if cls.compiled and written:

@@ -18,11 +18,12 @@ class Fixed(Tuner):
     """
 
     compiled = True
+    name = "fixed"
     clamped = False
 
     def __init__(self, lam):
         if not is_number(lam) or lam < 0:
-            raise ValueError(f"Fixed(lam={lam!r}): a penalty is a number, 0 or larger")
+            raise ValueError(f"Fixed(lam={lam!r}): use a number, 0 or larger")
         self.lam = lam
 
     @property

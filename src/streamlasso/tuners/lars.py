@@ -18,10 +18,11 @@ class LARS(Tuner):
     """
 
     compiled = True
+    name = "lars"
 
     def __init__(self, step_size):
         if not is_number(step_size) or step_size <= 0:
-            raise ValueError(f"LARS(step_size={step_size!r}): a step size is a positive number")
+            raise ValueError(f"LARS(step_size={step_size!r}): use a positive number")
         self.step_size = step_size
 
     def settings(self):

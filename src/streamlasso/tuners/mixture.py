@@ -23,11 +23,11 @@ class Mixture(Tuner):
     powers : with n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response. None is 0,
         .2, ..., 1.8, and for classes up to 1.
     factors : a memory with each of these forgetting factors, beside one that never forgets
-    starts : how many memories that start afresh are kept at a time, beside those
+    starts : how many memories that restart are kept at a time, beside those
 
-    A `memory` given to the estimator is obeyed, and the experts then differ by their penalty alone. Where the family is
-    not the Gaussian and penalties compete, one or two models of the likelihood itself, with `LogRMS`, stand beside
-    them. docs/mixture.md tells the rule.
+    A `memory` given to the estimator is obeyed, and the experts then differ by their penalty alone. For families other
+    than the Gaussian one or two models of the exact likelihood, with `LogRMS`, compete as well. docs/mixture.md has the
+    rule.
 
     >>> from streamlasso.tuners import Mixture
     >>> Mixture(powers=(0.0, 0.5), starts=4)
@@ -35,16 +35,18 @@ class Mixture(Tuner):
     """
 
     compiled = True
+    name = "mixture"
+    competes = True
 
     def __init__(self, powers=None, factors=FACTORS, starts=8):
         if powers is not None and not _are_powers(powers):
-            raise ValueError(f"Mixture(powers={powers!r}): one number or more, each in [0, 2], is needed")
+            raise ValueError(f"Mixture(powers={powers!r}): use one number or more, each in [0, 2]")
         if any(a >= b for a, b in pairwise(powers or ())):
-            raise ValueError(f"Mixture(powers={powers!r}): in rising order, please; lam drifts from one to the next")
+            raise ValueError(f"Mixture(powers={powers!r}): they must be increasing")
         if not isinstance(factors, (tuple, list)) or not all(0 < r <= 1 for r in _numbers(factors)):
-            raise ValueError(f"Mixture(factors={factors!r}): forgetting factors, each in (0, 1], are needed")
+            raise ValueError(f"Mixture(factors={factors!r}): use forgetting factors, each in (0, 1]")
         if isinstance(starts, bool) or not isinstance(starts, int) or not 0 <= starts <= 1000:
-            raise ValueError(f"Mixture(starts={starts!r}): a whole number from 0 to 1000")
+            raise ValueError(f"Mixture(starts={starts!r}): use a whole number from 0 to 1000")
         self.powers = None if powers is None else tuple(powers)
         self.factors = tuple(factors)
         self.starts = starts
@@ -67,5 +69,5 @@ def _are_powers(values):
 
 
 def _numbers(values):
-    """The values; what is no number counts as none that would be accepted."""
+    """The values; what is not a number becomes -1, which no check accepts."""
     return [value if is_number(value) else -1 for value in values]

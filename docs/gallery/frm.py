@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from pyarrow import csv
 
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.following import follow, mean_over_nodes
+from streamlasso.network.results import follow, mean_over_nodes
 
 N_FIRMS, R = 100, 0.98
 #: Lehman Brothers fails; the market's lowest day.

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from pyarrow import csv
 
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.drawing import draw_networks
-from streamlasso.network.following import follow
+from streamlasso.network.report.figures import draw_networks
+from streamlasso.network.results import follow
 
 R, PRESENT = 0.99, 0.9
 DEMOCRAT = 100

@@ -14,11 +14,11 @@ from pyarrow import csv
 
 from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork, live
-from streamlasso.network.files import read_networks
 from streamlasso.network.imaging.volumes import read_volume
 from streamlasso.network.live import MOST_COMPLAINTS
 from streamlasso.network.replay import replay
-from streamlasso.network.summary import Group
+from streamlasso.network.report.files import read_networks
+from streamlasso.network.report.group import Group
 from support.scans import (
     AFFINE,
     LABELS,

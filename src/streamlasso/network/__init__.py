@@ -6,7 +6,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from streamlasso.network.streaming import NetworkTrace, StreamingNetwork
+    from streamlasso.network.estimator import NetworkTrace, StreamingNetwork
 
 __all__ = ["NetworkTrace", "StreamingNetwork"]
 
@@ -14,6 +14,6 @@ __all__ = ["NetworkTrace", "StreamingNetwork"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from streamlasso.network import streaming
+    from streamlasso.network import estimator
 
-    return getattr(streaming, name)
+    return getattr(estimator, name)

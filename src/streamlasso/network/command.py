@@ -12,8 +12,8 @@ from rich.table import Table
 
 from streamlasso.network.live import Scan, View, Watching, watch
 from streamlasso.network.options import Design, Images, Model
-from streamlasso.network.run import Outcome, run_network
-from streamlasso.network.summary import Group
+from streamlasso.network.recorded import Outcome, run_network
+from streamlasso.network.report.group import Group
 
 #: Conditions whose lams are printed at most.
 MOST_COLUMNS = 4

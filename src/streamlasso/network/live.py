@@ -25,7 +25,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from streamlasso._files import write_whole
-from streamlasso.network.following import NODE_COLUMNS, Edges, Followed, mean_over_nodes
+from streamlasso.network.estimator import StreamingNetwork
 from streamlasso.network.imaging.arrivals import Arrival, Arrivals, FolderWatch, Notice, arrivals_of
 from streamlasso.network.imaging.atlas import load_atlas, read_coords
 from streamlasso.network.imaging.bids import Event, doubts_about, never_seen, read_events, within
@@ -34,9 +34,9 @@ from streamlasso.network.imaging.regions import RegionReader
 from streamlasso.network.imaging.series import named
 from streamlasso.network.imaging.volumes import VOLUME_SUFFIXES
 from streamlasso.network.options import Design, Images, Model
-from streamlasso.network.run import described, write_group
-from streamlasso.network.streaming import StreamingNetwork
-from streamlasso.network.summary import Group, moments_within
+from streamlasso.network.recorded import described, write_group
+from streamlasso.network.report.group import Group, moments_within
+from streamlasso.network.results import NODE_COLUMNS, Edges, Followed, mean_over_nodes
 from streamlasso.run.interruption import Interruption
 
 #: Complaints of one kind that are told word by word.

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from streamlasso.memories import Forgetting, Window
+from streamlasso.network.estimator import StreamingNetwork
 from streamlasso.network.imaging.nifti import TOO_LONG
-from streamlasso.network.streaming import StreamingNetwork
 from streamlasso.tuners import LARS, SGD, LogRMS, Mixture
 
 TUNERS = ("logrms", "lars", "sgd", "mixture")

@@ -20,11 +20,11 @@ import pyarrow
 
 from streamlasso._files import write_whole
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.following import follow, mean_over_nodes
 from streamlasso.network.imaging.bids import conditions_of
 from streamlasso.network.imaging.nifti import is_nifti
 from streamlasso.network.imaging.series import named
 from streamlasso.network.options import Design, Images
+from streamlasso.network.results import follow, mean_over_nodes
 from streamlasso.network.subjects import Subject, find_files, read_subject
 from streamlasso.report.page import versions, write_figure
 from streamlasso.reproduce.page import PACKAGES, write_index

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 from pyarrow import parquet
 
-from streamlasso.network.drawing import BAND, LINE, draw_lam_on
 from streamlasso.network.imaging.bids import Event
+from streamlasso.network.report.figures import BAND, LINE, draw_lam_on
 
 
 def draw_lams(folder: Path, events: list[Event], n_subjects: int) -> Figure:

@@ -16,14 +16,14 @@ from rich.progress import Progress
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from streamlasso import __version__
-from streamlasso.network.files import REPORT, write_settings, write_tables
-from streamlasso.network.following import Followed, follow
+from streamlasso.network.estimator import StreamingNetwork
 from streamlasso.network.imaging.bids import read_events
 from streamlasso.network.imaging.series import subject_of
 from streamlasso.network.options import Design, Images, Model
-from streamlasso.network.streaming import StreamingNetwork
+from streamlasso.network.report.files import REPORT, write_settings, write_tables
+from streamlasso.network.report.group import Group, edge_table, lam_table, moments_within
+from streamlasso.network.results import Followed, follow
 from streamlasso.network.subjects import Subject, find_files, open_atlas, read_subject
-from streamlasso.network.summary import Group, edge_table, lam_table, moments_within
 
 T = TypeVar("T")
 
@@ -100,8 +100,8 @@ def described(model: Model) -> dict[str, Any]:
 
 def write_group(out: Path, group: Group, settings: dict[str, Any]) -> None:
     """Tables, figures drawn from them, and the report."""
-    from streamlasso.network.drawing import write_figures
-    from streamlasso.network.page import write_network_page
+    from streamlasso.network.report.figures import write_figures
+    from streamlasso.network.report.page import write_network_page
 
     lam, edges = lam_table(group), edge_table(group)
     out.mkdir(parents=True, exist_ok=True)

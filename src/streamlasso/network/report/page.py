@@ -16,10 +16,10 @@ import pyarrow
 from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
-from streamlasso.network.drawing import SEEN_FROM, fills_of
-from streamlasso.network.frames import frames
 from streamlasso.network.imaging.extras import needs_fmri
-from streamlasso.network.summary import Group
+from streamlasso.network.report.figures import SEEN_FROM, fills_of
+from streamlasso.network.report.frames import frames
+from streamlasso.network.report.group import Group
 from streamlasso.report.page import CITATION, as_words, data_url, drawn, image, titled, versions, write_page
 
 #: Edges of each picture that are listed.
@@ -116,7 +116,7 @@ def _script(group: Group, told: dict[str, Any]) -> str:
         told["brain"] = _brain(group.coords)
     # "</script>" within the data would end the script.
     data = json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
-    code = (files("streamlasso.network") / "report.js").read_text()
+    code = (files("streamlasso.network.report") / "page.js").read_text()
     return f'<script type="application/json" id="network-data">{data}</script>\n<script>\n{code}</script>'
 
 

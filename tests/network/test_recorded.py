@@ -9,12 +9,12 @@ from pyarrow import csv, parquet
 
 from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.files import read_networks
-from streamlasso.network.following import Edges, follow
 from streamlasso.network.options import Design, Images, Model
-from streamlasso.network.run import run_network
+from streamlasso.network.recorded import run_network
+from streamlasso.network.report.files import read_networks
+from streamlasso.network.report.group import matrix_of
+from streamlasso.network.results import Edges, follow
 from streamlasso.network.subjects import find_files
-from streamlasso.network.summary import matrix_of
 from streamlasso.tuners import LARS
 from support.scans import NAMES, made_run, save_atlas, save_nifti
 
@@ -307,7 +307,7 @@ def test_bad_arguments_are_one_line(tmp_path, capsys, arguments, words):
 def test_what_is_wrong_with_the_moments_is_known_before_anything_is_learnt(tmp_path, monkeypatch):
     save_series(tmp_path / "a.csv", made_series(1, n=60))
     save_series(tmp_path / "b.csv", made_series(2, n=40))
-    monkeypatch.setattr("streamlasso.network.run.follow", None)
+    monkeypatch.setattr("streamlasso.network.recorded.follow", None)
     with pytest.raises(ValueError, match="--at 60: time points are 0 to 59"):
         run_network([tmp_path], tmp_path / "out", design=Design(at=(50, 60)))
 
@@ -401,7 +401,7 @@ def test_a_report_of_an_earlier_run_does_not_stand_beside_tables_of_another(tmp_
     def fail(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("streamlasso.network.drawing.write_figures", fail)
+    monkeypatch.setattr("streamlasso.network.report.figures.write_figures", fail)
     with pytest.raises(OSError, match="no space"):
         run_network([series], tmp_path / "out", model=Model(rule="or"))
     assert not {"report.html", "run.json"} & {path.name for path in (tmp_path / "out").iterdir()}
@@ -429,7 +429,7 @@ def test_edges_are_the_networks_in_any_number_of_pieces(monkeypatch):
     X = made_series(5, n=50)
     networks = StreamingNetwork().fit_transform(X)
     whole = Edges.of(networks)
-    monkeypatch.setattr("streamlasso.network.following.MOST_BYTES", 8 * 25 * 7)
+    monkeypatch.setattr("streamlasso.network.results.MOST_BYTES", 8 * 25 * 7)
     trace, pieces = follow(StreamingNetwork(), X)
     for name in ("t", "i", "j", "strength"):
         np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name))

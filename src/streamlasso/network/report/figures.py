@@ -16,7 +16,7 @@ from matplotlib.path import Path as Curve
 
 from streamlasso.network.imaging.bids import Event
 from streamlasso.network.imaging.extras import needs_fmri
-from streamlasso.network.summary import Group, matrix_of, pictures
+from streamlasso.network.report.group import Group, matrix_of, pictures
 from streamlasso.report.page import write_figure
 
 #: Blue is positive, red is negative; darker against lighter, and whole against dashed, so that grey print tells them.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from streamlasso.network.estimator import NetworkTrace, StreamingNetwork
 from streamlasso.network.imaging.bids import Event, conditions_of
-from streamlasso.network.streaming import NetworkTrace, StreamingNetwork
 
 #: Bytes of dense networks that are held at a time.
 MOST_BYTES = 64 << 20
@@ -112,7 +112,7 @@ def follow(model: StreamingNetwork, values: np.ndarray) -> tuple[NetworkTrace, E
 
     >>> import numpy as np
     >>> from streamlasso.network import StreamingNetwork
-    >>> from streamlasso.network.following import follow
+    >>> from streamlasso.network.results import follow
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
     >>> X[:, 1] += X[:, 0]
     >>> trace, edges = follow(StreamingNetwork(), X)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from streamlasso.network.following import Followed
 from streamlasso.network.imaging.bids import Event
 from streamlasso.network.imaging.series import named
 from streamlasso.network.options import Design
+from streamlasso.network.results import Followed
 
 #: Networks that are drawn where neither events nor moments are given, as shares of the whole time.
 MOMENTS = (0.25, 0.5, 0.75, 1.0)

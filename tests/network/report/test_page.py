@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.following import Followed, follow
-from streamlasso.network.frames import MOST_FRAMES, frames
 from streamlasso.network.imaging.bids import Event
 from streamlasso.network.options import Design
-from streamlasso.network.run import write_group
-from streamlasso.network.summary import Group
+from streamlasso.network.recorded import write_group
+from streamlasso.network.report.frames import MOST_FRAMES, frames
+from streamlasso.network.report.group import Group
+from streamlasso.network.results import Followed, follow
 from support.browser import CHROMIUM, Browser
 
 EVENTS = (Event(5.0, 6.0, "fear"), Event(15.0, 6.0, "neutral"))

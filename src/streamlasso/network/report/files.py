@@ -19,9 +19,9 @@ import pyarrow
 from pyarrow import csv, parquet
 
 from streamlasso._files import write_whole
-from streamlasso.network.following import NODE_COLUMNS, Followed
+from streamlasso.network.report.group import Group
+from streamlasso.network.results import NODE_COLUMNS, Followed
 from streamlasso.network.subjects import RUN
-from streamlasso.network.summary import Group
 
 NETWORKS, NODES, LAM, EDGES, REPORT = "networks.parquet", "nodes.parquet", "lam.csv", "edges.csv", "report.html"
 
@@ -116,7 +116,7 @@ def read_networks(folder: str | os.PathLike[str], subject: str | None = None) ->
 
     >>> import tempfile
     >>> import numpy as np
-    >>> from streamlasso.network.run import run_network
+    >>> from streamlasso.network.recorded import run_network
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(f"{folder}/one.npy", np.random.default_rng(0).normal(size=(30, 4)))
     ...     _ = run_network([Path(folder, "one.npy")], Path(folder, "out"))

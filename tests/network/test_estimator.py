@@ -98,7 +98,7 @@ def test_any_stream_gives_the_same_as_separate_models(seed, p, n, memory):
     if seed % 5 == 0:
         X[:, 0] = 3.0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("streamlasso.network.streaming.warnings.warn", lambda *args, **kwargs: None)
+        patch.setattr("streamlasso.network.estimator.warnings.warn", lambda *args, **kwargs: None)
         model = StreamingNetwork(memory=memory, rule="or").fit(X)
     for i in range(p):
         node = alone(X, i, {"memory": memory})

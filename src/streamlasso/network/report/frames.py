@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.network.drawing import fills_of, warm_up
-from streamlasso.network.following import Followed
 from streamlasso.network.imaging.bids import Event
-from streamlasso.network.summary import Group, mean_network
+from streamlasso.network.report.figures import fills_of, warm_up
+from streamlasso.network.report.group import Group, mean_network
+from streamlasso.network.results import Followed
 
 #: Frames, edges of a frame for each region, edges of a frame, and bytes of all edges of a page, at most.
 MOST_FRAMES, EDGES_A_REGION, MOST_EDGES, MOST_BYTES = 240, 4, 600, 3 << 20

@@ -13,3 +13,11 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path, monkeypatch):
         write_whole(path, b"second")
     assert path.read_bytes() == b"first"
     assert [child.name for child in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("sync", [True, False])
+def test_a_file_and_its_directory_are_synced_unless_told_otherwise(tmp_path, monkeypatch, sync):
+    synced = []
+    monkeypatch.setattr("os.fsync", synced.append)
+    assert write_whole(tmp_path / "file", b"data", sync=sync).read_bytes() == b"data"
+    assert len(synced) == (2 if sync else 0)

@@ -13,10 +13,11 @@ from typing import BinaryIO, cast
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def whole_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[BinaryIO]:
     """A file to write to that gets its name when it is complete and on disk; until then an older one stays.
 
-    A link is followed, and the mode of an older file is kept.
+    A link is followed, and the mode of an older file is kept. sync : False for a file that is soon replaced again,
+    which need not outlive a crash of the machine.
     """
     final = Path(os.path.realpath(path))
     temporary = final.with_name(f".streamlasso-{secrets.token_hex(8)}.tmp")
@@ -26,17 +27,19 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 os.chmod(temporary, stat.S_IMODE(final.stat().st_mode))
             yield cast(BinaryIO, file)
             file.flush()
-            os.fsync(file.fileno())
+            if sync:
+                os.fsync(file.fileno())
         os.replace(temporary, final)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename == str(temporary):
             error.filename = os.fspath(path)
         raise
-    sync_directory(final.parent)
+    if sync:
+        sync_directory(final.parent)
 
 
-def write_whole(path: str | os.PathLike[str], data: bytes) -> Path:
+def write_whole(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> Path:
     """The file appears with all of `data` in it, or not at all.
 
     >>> from tempfile import TemporaryDirectory
@@ -44,7 +47,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> Path:
     ...     write_whole(Path(folder) / "note.txt", b"all of it").read_bytes()
     b'all of it'
     """
-    with whole_file(path) as file:
+    with whole_file(path, sync=sync) as file:
         file.write(data)
     return Path(path)
 

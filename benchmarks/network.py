@@ -1,12 +1,12 @@
-"""Networks: what a time point costs, and how well edges are found in a graph that changes.
+"""Networks: the cost of a time point, and how well the edges of a changing graph are recovered.
 
-Speed: `StreamingNetwork` against p separate `RAPRegressor`s that do the same, against scikit-learn's `GraphicalLassoCV`
-on the last 60 time points, and against a repetition time of .72 s; wall-clock time of all cores, the median of
-several rounds in each of which everyone learns the same points.
+Speed: `StreamingNetwork` against p separate `RAPRegressor`s with the same result, against scikit-learn's
+`GraphicalLassoCV` on the last 60 time points, and against a repetition time of .72 s; wall-clock time on all cores, the
+median of several rounds in which all learn the same points.
 
-Recovery: graphs of 20 or 30 nodes that are drawn anew twice; F of the edges, averaged over all time points, or over the
-last 30 of each regime, and how long after a change F takes to come within a tenth of where it then settles.
-`GraphicalLassoCV` is told where the regimes are and sees each one whole: one network a regime.
+Recovery: graphs of 20 or 30 nodes that change twice; F of the edges, averaged over all time points or over the last 30
+of each regime, and how many points after a change F needs to come within a tenth of its final level.
+`GraphicalLassoCV` knows the regimes and is fitted to each as a whole: one network per regime.
 """
 
 import argparse
@@ -27,8 +27,8 @@ R, TR, WINDOW = 0.95, 0.72, 60
 NODES = (20, 94, 333)
 POINTS, ROUNDS = 100, 5
 #: GraphicalLassoCV takes minutes for more nodes than this.
-MOST_FOR_GLASSO = 94
-#: Nodes, edges a node, and rows in each of three regimes.
+MAX_GLASSO_NODES = 94
+#: Nodes, edges per node, and rows in each of three regimes.
 GRAPHS = ((20, 3, 150), (20, 3, 300), (30, 2, 200))
 SETTLED = 30
 
@@ -37,7 +37,7 @@ SETTLED = 30
 
 
 def precision(rng: np.random.Generator, p: int, degree: float) -> np.ndarray:
-    """A random graph with weights of either sign, made positive definite by its diagonal, of unit diagonal."""
+    """A random graph with weights of either sign, made positive definite by its diagonal, scaled to unit diagonal."""
     upper = np.triu_indices(p, 1)
     edges = rng.choice(len(upper[0]), int(degree * p / 2), replace=False)
     K = np.zeros((p, p))
@@ -55,7 +55,7 @@ def points(rng: np.random.Generator, K: np.ndarray, n: int) -> np.ndarray:
 # --- speed ------------------------------------------------------------------------------------------------------------
 
 
-def clocked(action: Callable[[], object]) -> float:
+def timed(action: Callable[[], object]) -> float:
     start = perf_counter()
     action()
     return perf_counter() - start
@@ -79,7 +79,7 @@ def speeds(p: int) -> list[dict[str, str]]:
     for _ in range(ROUNDS + 1):
         X = points(rng, K, POINTS)
         pairs = [(np.ascontiguousarray(np.delete(X, i, 1)), np.ascontiguousarray(X[:, i])) for i in range(p)]
-        contestants = {
+        tasks = {
             "network, point by point": lambda X=X: [ours_single.partial_fit(x) for x in X],
             "network, all at once": lambda X=X: ours_many.partial_fit(X),
             "p RAPRegressors, point by point": one_by_one(single, X, pairs),
@@ -87,10 +87,10 @@ def speeds(p: int) -> list[dict[str, str]]:
                 model.partial_fit(*pair) for model, pair in zip(many, pairs, strict=True)
             ],
         }
-        for name, learn in contestants.items():
-            times.setdefault(name, []).append(clocked(learn) / POINTS)
-    if p <= MOST_FOR_GLASSO:
-        times["GraphicalLassoCV, last 60"] = [clocked(lambda: GraphicalLassoCV().fit(X[-WINDOW:])) for _ in range(2)]
+        for name, learn in tasks.items():
+            times.setdefault(name, []).append(timed(learn) / POINTS)
+    if p <= MAX_GLASSO_NODES:
+        times["GraphicalLassoCV, last 60"] = [timed(lambda: GraphicalLassoCV().fit(X[-WINDOW:])) for _ in range(2)]
     return [
         line(p, name, np.array(seconds[1:]), np.array(times["network, " + kind_of(name)][1:]))
         for name, seconds in times.items()
@@ -105,9 +105,9 @@ def line(p: int, name: str, seconds: np.ndarray, ours: np.ndarray) -> dict[str, 
     typical = float(np.median(seconds))
     return {
         "nodes": str(p),
-        "who": name,
-        "ms a point": f"{1e3 * typical:.3g}",
-        "against the network": f"{typical / np.median(ours):.3g}",
+        "model": name,
+        "ms per point": f"{1e3 * typical:.3g}",
+        "relative to the network": f"{typical / np.median(ours):.3g}",
         "of a TR of .72 s": f"{100 * typical / TR:.2g} %",
     }
 
@@ -132,27 +132,26 @@ def recovery(p: int, degree: float, n: int, draws: int) -> list[dict[str, str]]:
         for r, rule in itertools.product((0.95, 0.98, 0.99), ("and", "or")):
             networks = StreamingNetwork(memory=r, rule=rule).fit_transform(X)
             scores.setdefault(f"StreamingNetwork({r}, {rule!r})", []).append(f_score(networks != 0, truth))
-        scores.setdefault("GraphicalLassoCV, told the regimes", []).append(np.repeat(told(X, graphs, n), n))
-    return [recovered(p, degree, n, name, np.array(found)) for name, found in scores.items()]
+        scores.setdefault("GraphicalLassoCV, known regimes", []).append(np.repeat(graphical_lasso(X, graphs), n))
+    return [summarise(p, degree, n, name, np.array(found)) for name, found in scores.items()]
 
 
-def told(X: np.ndarray, graphs: list[np.ndarray], n: int) -> list[float]:
-    found = []
-    for K, rows in zip(graphs, np.split(X, 3), strict=True):
-        found.append(float(f_score(np.abs(GraphicalLassoCV().fit(rows).precision_) > 1e-8, K != 0)))
-    return found
+def graphical_lasso(X: np.ndarray, graphs: list[np.ndarray]) -> list[float]:
+    """F in each regime."""
+    fits = [GraphicalLassoCV().fit(rows).precision_ for rows in np.split(X, len(graphs))]
+    return [float(f_score(np.abs(fit) > 1e-8, K != 0)) for fit, K in zip(fits, graphs, strict=True)]
 
 
-def recovered(p: int, degree: float, n: int, name: str, scores: np.ndarray) -> dict[str, str]:
+def summarise(p: int, degree: float, n: int, name: str, scores: np.ndarray) -> dict[str, str]:
     by_regime = scores.mean(axis=0).reshape(3, n)
     late = by_regime[:, -SETTLED:].mean(axis=1)
     delays = [np.argmax(by_regime[k] >= 0.9 * late[k]) for k in (1, 2)]
     error = scores.mean(axis=1).std(ddof=1) / np.sqrt(len(scores))
     return {
-        "graph": f"{p} nodes, degree {degree}, {n} points a regime",
-        "who": name,
+        "graph": f"{p} nodes, degree {degree}, {n} points per regime",
+        "model": name,
         "F, all points": f"{scores.mean():.3f} +- {error:.3f}",
-        "F, last 30 of a regime": f"{late.mean():.3f}",
+        "F, last 30 per regime": f"{late.mean():.3f}",
         "points after a change": f"{np.mean(delays):.0f}",
     }
 

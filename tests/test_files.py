@@ -16,7 +16,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("sync", [True, False])
-def test_a_file_and_its_directory_are_synced_unless_told_otherwise(tmp_path, monkeypatch, sync):
+def test_a_file_and_its_directory_are_synced_by_default(tmp_path, monkeypatch, sync):
     synced = []
     monkeypatch.setattr("os.fsync", synced.append)
     assert write_whole(tmp_path / "file", b"data", sync=sync).read_bytes() == b"data"

@@ -1,6 +1,6 @@
 """A hundred financial firms: does lam move in 2008? Saves frm.csv, and draws frm.png from it.
 
-python docs/gallery/frm.py ../shared/data/frm_returns/frm_returns.csv.gz OUT
+python docs/gallery/frm.py FRM_RETURNS.csv.gz OUT
 """
 
 import sys
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from pyarrow import csv
 
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.results import follow, mean_over_nodes
+from streamlasso.network.results import follow_sparse, mean_over_nodes
 
 N_FIRMS, R = 100, 0.98
 #: Lehman Brothers fails; the market's lowest day.
@@ -30,7 +30,7 @@ def table(data):
     frame = csv.read_csv(data)
     firms = frame.column_names[1 : N_FIRMS + 1]
     returns = np.column_stack([frame[name].to_numpy() for name in firms])
-    trace, edges = follow(StreamingNetwork(memory=R), returns / returns.std(axis=0))
+    trace, edges = follow_sparse(StreamingNetwork(memory=R), returns / returns.std(axis=0))
     lam = mean_over_nodes(trace.lam, trace.lam_max)
     return pyarrow.table(
         {

@@ -1,6 +1,6 @@
 """Votes in the Senate, 1989 to 2006: a network of binary nodes. Saves senate.csv, and draws two figures.
 
-python docs/gallery/senate.py ../shared/data/senate_101_109 OUT
+python docs/gallery/senate.py SENATE_FOLDER OUT
 """
 
 import sys
@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from streamlasso.network import StreamingNetwork
 from streamlasso.network.report.figures import draw_networks
-from streamlasso.network.results import follow
+from streamlasso.network.results import follow_sparse
 
 R, PRESENT = 0.99, 0.9
 DEMOCRAT = 100
@@ -78,7 +78,7 @@ if __name__ == "__main__":
     folder, out = sys.argv[1], Path(sys.argv[2])
     out.mkdir(parents=True, exist_ok=True)
     votes, names, democrat, congress = read(folder)
-    trace, edges = follow(StreamingNetwork(family="binomial", memory=R), votes)
+    trace, edges = follow_sparse(StreamingNetwork(family="binomial", memory=R), votes)
     rows = table(edges, trace.loss, democrat, congress)
     csv.write_csv(rows, out / "senate.csv")
     draw(rows).savefig(out / "senate.png", dpi=130)

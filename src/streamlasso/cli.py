@@ -14,7 +14,8 @@ from rich.console import Console
 
 from streamlasso import __version__
 from streamlasso._files import make_directory
-from streamlasso.network.cli import fmri, network, replay
+from streamlasso.network.cli import network, replay
+from streamlasso.reproduce.fmri_command import fmri
 
 app = App(
     name="streamlasso",

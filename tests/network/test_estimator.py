@@ -1,4 +1,4 @@
-"""A network is p regressions: each node's is that of a model of its own, and an edge is what the rule says."""
+"""A network is p regressions: each node agrees with a separate model, and edges follow the rule."""
 
 import multiprocessing
 import pickle
@@ -32,7 +32,7 @@ every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=str)
 
 
 def correlated(n=150, p=6, seed=0):
-    """A chain that turns its signs half-way, with offsets and scales of its own for each node."""
+    """A chain whose signs flip half-way, with a different offset and scale for each node."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     for j in range(1, p):
@@ -44,8 +44,8 @@ def votes(n=150, p=5):
     return (correlated(n, p) > correlated(n, p).mean(axis=0)).astype(float)
 
 
-def alone(X, i, setting):
-    """The regression of node i on all others, by itself."""
+def separate(X, i, setting):
+    """The regression of node i on all others, as a model of its own."""
     given_settings = {"memory": 0.95, "tuner": LogRMS(), **setting}
     return RAPRegressor(**given_settings).fit(np.delete(X, i, axis=1), X[:, i])
 
@@ -55,7 +55,7 @@ def same(a, b):
 
 
 def frozen(model):
-    """All that the next time point depends on, to compare."""
+    """Everything that the next time point depends on, for comparison."""
     state = {name: array.tobytes() for name, array in model.learners_[0].state().items()}
     return state, model.n_features_in_, model.get_params()
 
@@ -68,7 +68,7 @@ def test_each_node_is_a_regression_on_all_others(setting):
     X = correlated()
     model = StreamingNetwork(**setting).fit(X)
     for i in range(X.shape[1]):
-        node = alone(X, i, setting)
+        node = separate(X, i, setting)
         scale = 1 + np.abs(node.coef_).max()
         assert np.delete(model.coef_[i], i) == pytest.approx(node.coef_, abs=1e-9 * scale)
         assert model.intercept_[i] == pytest.approx(node.intercept_, rel=1e-9, abs=1e-9)
@@ -82,7 +82,7 @@ def test_binary_nodes_are_logistic_regressions(setting):
     X = votes()
     model = StreamingNetwork(family="binomial", **setting).fit(X)
     for i in range(X.shape[1]):
-        node = alone(X, i, {"family": "binomial", **setting})
+        node = separate(X, i, {"family": "binomial", **setting})
         assert np.delete(model.coef_[i], i) == pytest.approx(node.coef_, abs=1e-7)
         assert model.lambda_[i] == pytest.approx(node.lambda_, rel=1e-7)
 
@@ -101,15 +101,15 @@ def test_any_stream_gives_the_same_as_separate_models(seed, p, n, memory):
         patch.setattr("streamlasso.network.estimator.warnings.warn", lambda *args, **kwargs: None)
         model = StreamingNetwork(memory=memory, rule="or").fit(X)
     for i in range(p):
-        node = alone(X, i, {"memory": memory})
+        node = separate(X, i, {"memory": memory})
         ours = model.coef_[i]
-        fit, fit_alone = X @ ours + model.intercept_[i], np.delete(X, i, axis=1) @ node.coef_ + node.intercept_
+        fit, fit_separate = X @ ours + model.intercept_[i], np.delete(X, i, axis=1) @ node.coef_ + node.intercept_
         assert model.lambda_[i] == pytest.approx(node.lambda_, rel=1e-6, abs=1e-9)
-        assert fit == pytest.approx(fit_alone, abs=1e-6)  # copies may share a coefficient in more than one way
+        assert fit == pytest.approx(fit_separate, abs=1e-6)  # copies may share a coefficient in more than one way
 
 
 @every_setting
-def test_one_by_one_is_all_at_once(setting):
+def test_one_by_one_equals_all_at_once(setting):
     X = correlated(60)
     whole = StreamingNetwork(**setting).fit(X)
     parts = StreamingNetwork(**setting)
@@ -128,7 +128,7 @@ def _fitted(X):
     return StreamingNetwork(n_jobs=2).fit(X).coef_
 
 
-def test_a_forked_process_learns_as_well():
+def test_a_forked_process_can_learn():
     X = correlated(50)
     here = _fitted(X)
     with multiprocessing.get_context("fork").Pool(1) as pool:
@@ -169,13 +169,13 @@ def test_a_mixture_finds_the_partial_correlations_too():
 
 @pytest.mark.parametrize("rule", ["or", "and"])
 @pytest.mark.parametrize("family", ["gaussian", "binomial"])
-def test_an_edge_is_what_the_rule_says(rule, family):
+def test_edges_follow_the_rule(rule, family):
     X = votes() if family == "binomial" else correlated(seed=3)
     model = StreamingNetwork(rule=rule, family=family).fit(X)
     there = model.coef_ != 0
     expected = there | there.T if rule == "or" else there & there.T
     assert (model.adjacency_ == expected).all()
-    assert 0 < expected.sum() < expected.size - len(expected), "a rule that is put to the test"
+    assert 0 < expected.sum() < expected.size - len(expected), "the two rules must differ here"
     assert (model.partial_correlation_ == model.partial_correlation_.T).all()
 
 
@@ -192,7 +192,7 @@ def test_edges_are_listed_by_name_and_strength():
 
 
 @pytest.mark.parametrize("setting", [{}, {"family": "binomial"}, {"rule": "or", "memory": Window(30)}], ids=str)
-def test_networks_over_time_are_those_of_each_moment(setting):
+def test_networks_over_time_are_those_after_each_time_point(setting):
     X = votes(70) if "family" in setting else correlated(70)
     networks = StreamingNetwork(**setting).fit_transform(X)
     model = StreamingNetwork(**setting)
@@ -205,8 +205,8 @@ def test_networks_over_time_are_those_of_each_moment(setting):
     assert (trace.networks == networks).all()
 
 
-def test_a_changed_graph_is_followed():
-    """The chain turns its signs half-way; so do the edges."""
+def test_a_changing_graph_is_tracked():
+    """The signs of the chain flip half-way; so do those of the edges."""
     networks = StreamingNetwork().fit_transform(correlated(400))
     chain = np.array([networks[:, j, j + 1] for j in range(5)])
     assert (chain[:, 190:200] > 0).all() and (chain[:, 390:] < 0).all()
@@ -216,7 +216,7 @@ def test_a_changed_graph_is_followed():
 
 
 @pytest.mark.parametrize(
-    ("X", "words"),
+    ("X", "message"),
     [
         ([[1.0, 2.0, np.nan]], "NaN"),
         ([[1.0, 2.0, np.inf]], "infinity"),
@@ -225,16 +225,16 @@ def test_a_changed_graph_is_followed():
         (np.zeros((0, 3)), "0 sample"),
     ],
 )
-def test_what_is_refused_changes_nothing(X, words):
+def test_a_refused_batch_changes_nothing(X, message):
     model = StreamingNetwork().fit(correlated(50, 3))
     before = frozen(model)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         model.partial_fit(X)
     assert frozen(model) == before
 
 
 @pytest.mark.parametrize(
-    ("setting", "words"),
+    ("setting", "message"),
     [
         ({"rule": "xor"}, "rule='xor'"),
         ({"memory": 1.5}, "forgetting factor"),
@@ -244,14 +244,14 @@ def test_what_is_refused_changes_nothing(X, words):
         ({"tuner": "sgd"}, "tuner='sgd'"),
     ],
 )
-def test_what_is_wrong_is_named(setting, words):
+def test_wrong_settings_are_named(setting, message):
     model = StreamingNetwork(**setting)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=message):
         model.fit(correlated(20, 3))
     assert not hasattr(model, "n_features_in_")
 
 
-def test_a_rule_that_is_none_is_refused_later_too():
+def test_an_unknown_rule_is_refused_after_fitting_too():
     model = StreamingNetwork().fit(correlated(20, 3)).set_params(rule="xor")
     with pytest.raises(ValueError, match="rule='xor'"):
         model.adjacency_  # noqa: B018
@@ -265,7 +265,7 @@ def test_a_time_point_may_be_a_list():
     assert same(model, StreamingNetwork().fit(X))
 
 
-def test_one_node_is_no_network():
+def test_one_node_is_refused():
     with pytest.raises(ValueError, match="minimum of 2 is required"):
         StreamingNetwork().fit(np.ones((5, 1)))
 
@@ -275,7 +275,7 @@ def test_a_constant_node_has_no_edges_and_is_named_once(setting):
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(correlated(80, 4), columns=["V1", "M1", "dead", "S1"])
     X["dead"] = 7.0
-    with pytest.warns(UserWarning, match="constant so far, and so without edges: dead"):
+    with pytest.warns(UserWarning, match="constant so far, and therefore without edges: dead"):
         model = StreamingNetwork(**setting).fit(X[:40])
     model.partial_fit(X[40:])
     assert not model.adjacency_[2].any() and model.adjacency_.any() and model.constant_ == ["dead"]
@@ -284,7 +284,7 @@ def test_a_constant_node_has_no_edges_and_is_named_once(setting):
 
 
 class Fails(Tuner):
-    """A tuner of the user's own that breaks at the tenth move."""
+    """A user-defined tuner that fails at the tenth update."""
 
     n_state = 1
 
@@ -310,7 +310,7 @@ def test_a_tuner_that_fails_leaves_the_network_as_it_was(n_jobs):
 
 @every_setting
 @pytest.mark.parametrize("how", ["save", "pickle"])
-def test_a_network_goes_on_where_it_stood(setting, how, tmp_path):
+def test_a_saved_network_continues_exactly(setting, how, tmp_path):
     X = correlated(120)
     if how == "pickle":
         model = pickle.loads(pickle.dumps(StreamingNetwork(**setting).fit(X[:70])))
@@ -320,7 +320,7 @@ def test_a_network_goes_on_where_it_stood(setting, how, tmp_path):
     assert same(model.partial_fit(X[70:]), StreamingNetwork(**setting).fit(X))
 
 
-def test_binary_networks_are_saved_as_well(tmp_path):
+def test_binary_networks_are_saved_too(tmp_path):
     X = votes()
     StreamingNetwork(family="binomial").fit(X[:100]).save(tmp_path / "votes")
     model = StreamingNetwork.load(tmp_path / "votes")
@@ -337,7 +337,7 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.99])
-def test_half_a_file_is_refused(share, tmp_path):
+def test_a_truncated_file_is_refused(share, tmp_path):
     path = tmp_path / "network"
     StreamingNetwork().fit(correlated()).save(path)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
@@ -356,7 +356,7 @@ def test_half_a_file_is_refused(share, tmp_path):
     ],
 )
 def test_a_forged_state_is_refused(name, change, tmp_path, monkeypatch):
-    """Whatever compiled code trusts is looked at first."""
+    """Everything that compiled code relies on is checked first."""
     model = StreamingNetwork(memory=Window(30)).fit(correlated())
     nodes = model.learners_[0]
     state = nodes.state()

@@ -1,4 +1,4 @@
-"""A scanner's folder, with a real clock and real files: what is learnt is what a recorded run would give."""
+"""A scanner's folder, with a real clock and real files: the results are those of a recorded run."""
 
 import json
 import os
@@ -13,17 +13,14 @@ import pytest
 from pyarrow import csv
 
 from streamlasso.cli import main
-from streamlasso.network import StreamingNetwork, live
+from streamlasso.network import StreamingNetwork, live, read_networks
 from streamlasso.network.imaging.volumes import read_volume
-from streamlasso.network.live import MOST_COMPLAINTS
-from streamlasso.network.replay import replay
-from streamlasso.network.report.files import read_networks
+from streamlasso.network.live import MAX_PRINTED
 from streamlasso.network.report.group import Group
 from support.scans import (
     AFFINE,
     LABELS,
     NAMES,
-    SHAPE,
     atlas_labels,
     made_run,
     region_means,
@@ -37,7 +34,7 @@ from support.scans import (
 
 @pytest.fixture
 def scanner(tmp_path, monkeypatch):
-    """A folder, an atlas, and a run whose volumes can be put into it. Glass brains take seconds: circles do here."""
+    """A folder, an atlas, and a run whose volumes can be put into it; drawn on circles, which is fast."""
     monkeypatch.setattr(Group, "coords", None)
     (tmp_path / "incoming").mkdir()
     save_atlas(tmp_path / "atlas.nii")
@@ -63,18 +60,18 @@ class Scanner:
         return StreamingNetwork().fit_transform(100 * X / X[0])
 
 
-def test_volumes_that_are_there_are_learnt_as_a_recorded_run(scanner, capsys):
+def test_volumes_are_learnt_as_in_a_recorded_run(scanner, capsys):
     for number in range(1, 31):
         scanner.put(number)
     assert scanner.watch("--volumes", 30, "--idle", 20, "--tr", 0.72) == 0
     printed = capsys.readouterr()
     np.testing.assert_allclose(read_networks(scanner.out), scanner.expected(range(1, 31)), atol=1e-5)
-    assert printed.err.count("ms after it was whole") == 30
+    assert printed.err.count("ms after its file was complete") == 30
     assert "30 volumes learnt, 6 regions" in printed.out
     assert "took longer than the 0.72 s between volumes" in printed.out
 
 
-def test_the_current_network_is_on_the_disk(scanner):
+def test_the_current_network_is_on_disk(scanner):
     for number in range(1, 21):
         scanner.put(number)
     assert scanner.watch("--volumes", 20, "--idle", 20) == 0
@@ -92,7 +89,7 @@ def test_the_current_network_is_on_the_disk(scanner):
     assert list(model.feature_names_in_) == list(NAMES)
 
 
-def test_the_means_kept_for_emergencies_are_those_of_the_regions(scanner):
+def test_series_csv_holds_the_region_means(scanner):
     for number in range(1, 6):
         scanner.put(number)
     assert scanner.watch("--volumes", 5, "--idle", 20) == 0
@@ -102,8 +99,8 @@ def test_the_means_kept_for_emergencies_are_those_of_the_regions(scanner):
     np.testing.assert_allclose(np.column_stack([column.to_numpy() for column in table]), expected, rtol=1e-6)
 
 
-def test_trouble_is_told_and_the_scan_goes_on(scanner, capsys):
-    """Number 3 is missing, 5 has another shape, 6 is cut short, 8 has holes, and another series lies about."""
+def test_problems_are_reported_and_the_scan_continues(scanner, capsys):
+    """Volume 3 is missing, 5 has another shape, 6 is truncated, 8 has missing values, and there is another series."""
     for number in (1, 2, 4, 7, 9, 10):
         scanner.put(number)
     scanner.put(5, made_run(1)[:4, ..., 0])
@@ -116,21 +113,21 @@ def test_trouble_is_told_and_the_scan_goes_on(scanner, capsys):
     save_nifti(scanner.incoming / "vol_other_0001.nii", scanner.run[..., 0])
     assert scanner.watch("--volumes", 6, "--idle", 20) == 0
     err = capsys.readouterr().err
-    for words in (
-        "volume 3 did not come within 0.6 s; left out",
-        "vol_0005.nii: another grid (4 x 5 x 4 voxels",
-        "vol_0006.nii: damaged or cut short",
-        "vol_0008.nii: not a number in left front; the volume is left out",
+    for text in (
+        "volume 3 did not arrive within 0.6 s; left out",
+        "vol_0005.nii: its grid (4 x 5 x 4 voxels",
+        "vol_0006.nii: damaged or truncated",
+        "vol_0008.nii: missing values in left front; the volume is left out",
         "a second series (vol_other_)",
     ):
-        assert words in err
+        assert text in err
     learnt = (1, 2, 4, 7, 9, 10)
     np.testing.assert_allclose(read_networks(scanner.out), scanner.expected(learnt), atol=1e-5)
     volumes = csv.read_csv(scanner.out / "volumes.csv").to_pylist()
     assert [row["volume"] for row in volumes if row["status"] == "ok"] == list(learnt)
     assert {"missing", "refused", "unreadable", "not a number", "other series"} <= {row["status"] for row in volumes}
     notes = json.loads((scanner.out / "run.json").read_text())["subjects"]["incoming"]["notes"]
-    assert any("volume 3 did not come" in note for note in notes)
+    assert any("volume 3 did not arrive" in note for note in notes)
 
 
 def test_a_file_written_in_pieces_is_waited_for(scanner):
@@ -164,8 +161,8 @@ def test_dicom_volumes_are_learnt(scanner):
     np.testing.assert_allclose(read_networks(scanner.out), StreamingNetwork().fit_transform(100 * X / X[0]), atol=1e-5)
 
 
-def test_slices_are_learnt_as_the_volumes_that_they_are_of(scanner, capsys):
-    """A slice of volume 4 is lost, the last of volume 9 never comes, and one comes twice."""
+def test_slices_are_learnt_as_volumes(scanner, capsys):
+    """A slice of volume 4 is lost, the last of volume 9 never arrives, and one arrives twice."""
     run = np.clip(np.rint(scanner.run), 0, 4000)
     for number in range(1, 10):
         paths = save_slices(scanner.incoming, run[..., number - 1], number)
@@ -181,11 +178,11 @@ def test_slices_are_learnt_as_the_volumes_that_they_are_of(scanner, capsys):
     X = np.array([region_means(run[..., k - 1]) for k in learnt])
     np.testing.assert_allclose(read_networks(scanner.out), StreamingNetwork().fit_transform(100 * X / X[0]), atol=1e-5)
     err = capsys.readouterr().err
-    assert "volume 4 did not come within 0.6 s (3 of 4 slices of volume 4 did); left out" in err
-    assert "7 slices came that are part of no whole volume" in err
+    assert "volume 4 did not arrive within 0.6 s (3 of 4 slices of volume 4 did); left out" in err
+    assert "7 slices belong to no complete volume" in err
 
 
-def test_an_atlas_on_another_grid_is_fitted_and_told(scanner, capsys):
+def test_an_atlas_on_another_grid_is_resampled_with_a_note(scanner, capsys):
     coarse = AFFINE.copy()
     save_nifti(scanner.path / "atlas.nii", atlas_labels()[1:], coarse @ np.array(
         [[1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1.0]]
@@ -196,36 +193,36 @@ def test_an_atlas_on_another_grid_is_fitted_and_told(scanner, capsys):
     assert "are on different grids; the atlas was resampled" in capsys.readouterr().err
 
 
-def test_what_came_before_the_first_volume_is_told_once(scanner, capsys):
+def test_a_late_start_is_reported_once(scanner, capsys):
     scanner.put(5)
     assert scanner.watch("--volumes", 1, "--idle", 20) == 0
     printed = capsys.readouterr()
-    assert printed.err.count("the first volume that came is number 5") == 1
+    assert printed.err.count("the first volume is number 5") == 1
     assert "1 volume learnt" in printed.out
 
 
-def test_a_folder_full_of_slices_is_one_complaint(scanner, capsys):
+def test_repeated_problems_are_printed_a_few_times(scanner, capsys):
     for number in range(1, 41):
         save_slice(scanner.incoming / f"{number:04d}.dcm", number)
     assert scanner.watch("--idle", 1) == 2
     err = capsys.readouterr().err
-    assert err.count("one slice, and its header does not say of which volume") <= 2 * MOST_COMPLAINTS
+    assert err.count("one slice, without the number of its volume") <= 2 * MAX_PRINTED
     assert len(csv.read_csv(scanner.out / "volumes.csv").to_pylist()) == 40
 
 
-def test_a_scan_shorter_than_its_moments_keeps_its_report(scanner, capsys):
+def test_a_scan_shorter_than_the_times_to_draw_has_a_report(scanner, capsys):
     for number in range(1, 26):
         scanner.put(number)
     assert scanner.watch("--volumes", 25, "--idle", 20, "--at", "20,50") == 0
-    assert "! --at 50: time points are 1 to 25" in capsys.readouterr().err
+    assert "! --at 50 is outside the scan: use time points from 1 to 25" in capsys.readouterr().err
     assert set(csv.read_csv(scanner.out / "edges.csv")["picture"].to_pylist()) == {"time point 20"}
 
 
-def test_what_is_reported_is_on_the_disk(scanner, monkeypatch):
-    """Not only out of our hands: when the network of a volume appears, its region means have been synced."""
+def test_what_is_reported_is_on_disk(scanner, monkeypatch):
+    """When the network of a volume appears, its region means have been synced."""
     synced, sync = [], os.fsync
 
-    def noted(handle):
+    def recorded(handle):
         sync(handle)
         synced.append(os.fstat(handle))
 
@@ -235,11 +232,11 @@ def test_what_is_reported_is_on_the_disk(scanner, monkeypatch):
         assert last.st_size == series.st_size
         return (scanner.out / "series.csv").read_text().count("\n") - 1
 
-    def checked(scan, arrival):
+    def checked(out, scan, arrival):
         assert lines_on_disk() == len(scan.numbers)
-        write(scan, arrival)
+        write(out, scan, arrival)
 
-    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(os, "fsync", recorded)
     write = live.write_current
     monkeypatch.setattr(live, "write_current", checked)
     for number in range(1, 6):
@@ -249,8 +246,8 @@ def test_what_is_reported_is_on_the_disk(scanner, monkeypatch):
     assert scanner.out.stat().st_ino in {status.st_ino for status in synced}
 
 
-def test_a_scan_that_was_killed_is_learnt_again(scanner):
-    """From what it left, and by starting anew: nothing that was reported is lost."""
+def test_a_scan_that_was_killed_can_be_learnt_again(scanner):
+    """From its series.csv, and by restarting: nothing that was reported is lost."""
     command = [sys.executable, "-c", "import sys; from streamlasso.cli import main; sys.exit(main())", "network"]
     command += ["--watch", str(scanner.incoming), "--atlas", str(scanner.path / "atlas.nii"), "--out", str(scanner.out)]
     for number in range(1, 13):
@@ -272,18 +269,18 @@ def test_a_scan_that_was_killed_is_learnt_again(scanner):
     assert (scanner.out / "series-1.csv").read_text().count("\n") == 13
 
 
-def test_a_region_that_stays_constant_is_told_and_has_no_edges(scanner, capsys):
+def test_a_constant_region_is_reported_and_has_no_edges(scanner, capsys):
     scanner.run[atlas_labels() == LABELS[2]] = 1000
     for number in range(1, 21):
         scanner.put(number)
     assert scanner.watch("--volumes", 20, "--idle", 20) == 0
     err = capsys.readouterr().err
-    assert "constant so far, and so without edges: left back" in err
+    assert "constant so far, and therefore without edges: left back" in err
     assert "UserWarning" not in err
     assert not read_networks(scanner.out)[:, 2].any()
 
 
-def test_an_earlier_scan_is_put_aside(scanner):
+def test_the_series_of_an_earlier_scan_is_kept(scanner):
     for number in (1, 2, 3):
         scanner.put(number)
     assert scanner.watch("--volumes", 3, "--idle", 20) == 0
@@ -295,44 +292,49 @@ def test_an_earlier_scan_is_put_aside(scanner):
 
 
 @pytest.mark.parametrize("volumes", [1, 2])
-def test_the_shortest_scans_are_scans(scanner, volumes):
+def test_scans_of_one_and_two_volumes(scanner, volumes):
     for number in range(1, volumes + 1):
         scanner.put(number)
     assert scanner.watch("--volumes", volumes, "--idle", 20, "--tr", 0.72) == 0
     assert read_networks(scanner.out).shape == (volumes, 6, 6)
 
 
-def test_nothing_came_is_one_line(scanner, capsys):
+def test_no_volume_gives_a_one_line_error(scanner, capsys):
     assert scanner.watch("--idle", 0.3) == 2
-    assert "no volume came that could be learnt; the folder is empty" in capsys.readouterr().err
+    assert "no volume could be learnt: the folder is empty" in capsys.readouterr().err
     (scanner.incoming / "IM_0001").write_text("a DICOM, perhaps")
     assert scanner.watch("--idle", 0.3, "--pattern", "x*") == 2
-    assert "none of IM_0001: volumes are called x* and end in .nii, .nii.gz, .dcm" in capsys.readouterr().err
+    assert (
+        "no file matches among IM_0001: volumes are named x* and end in .nii, .nii.gz, .dcm" in capsys.readouterr().err
+    )
     assert not (scanner.out / "run.json").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["--volumes", "0"], "--volumes 0"),
         (["--idle", "-1"], "--idle -1"),
         (["--patience", "0"], "--patience 0"),
-        (["--jobs", "2"], "--jobs: of no use with --watch"),
-        (["--confounds", "auto"], "--confounds: of no use with --watch"),
-        (["--tr", "1", "--at", "-3"], "--at -3: the scan begins at 0 s; name moments within"),
-        (["--tr", "1", "--volumes", "20", "--at", "5,30"], "--at 30: the scan lasts from 0 to 19 s"),
-        (["--watch", "nowhere"], "make it before the scanner writes to it"),
-        (["--events", "events.tsv"], "give --tr"),
+        (["--jobs", "2"], "--jobs does not work with --watch"),
+        (["--confounds", "auto"], "--confounds does not work with --watch"),
+        (["--tr", "1", "--at", "-3"], "--at -3 is outside the scan: use times from 0 s on"),
+        (
+            ["--tr", "1", "--volumes", "20", "--at", "5,30"],
+            "--at 30 is outside the scan: use times from 0 to 19 s",
+        ),
+        (["--watch", "nowhere"], "create it before the scanner writes to it"),
+        (["--events", "events.tsv"], "add --tr"),
         (["--family", "binomial"], "--family binomial"),
     ],
 )
-def test_bad_arguments_are_refused_before_anything_is_watched(scanner, capsys, monkeypatch, arguments, words):
+def test_bad_arguments_are_refused_before_watching(scanner, capsys, monkeypatch, arguments, message):
     monkeypatch.chdir(scanner.path)
     (scanner.path / "events.tsv").write_text("onset\tduration\n1\t1\n")
     fixed = ["network", "--atlas", str(scanner.path / "atlas.nii"), "--out", str(scanner.out)]
     fixed += [] if "--watch" in arguments else ["--watch", str(scanner.incoming)]
     assert main([*fixed, *arguments]) == 2
-    assert words in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_watching_needs_an_atlas(scanner, capsys):
@@ -340,7 +342,7 @@ def test_watching_needs_an_atlas(scanner, capsys):
     assert "--atlas" in capsys.readouterr().err
 
 
-def test_ctrl_c_keeps_everything(scanner):
+def test_ctrl_c_writes_the_report(scanner):
     for number in range(1, 11):
         scanner.put(number)
     command = [sys.executable, "-c", "import sys; from streamlasso.cli import main; sys.exit(main())", "network"]
@@ -354,40 +356,3 @@ def test_ctrl_c_keeps_everything(scanner):
     assert process.returncode == 0, err
     assert "10 volumes learnt" in out
     np.testing.assert_allclose(read_networks(scanner.out), scanner.expected(range(1, 11)), atol=1e-5)
-
-
-# --- replay -----------------------------------------------------------------------------------------------------------
-
-
-def test_replay_writes_the_run_volume_by_volume_at_its_pace(tmp_path, monkeypatch):
-    run = made_run(6)
-    save_nifti(tmp_path / "run.nii.gz", run, tr=0.72)
-    clock = [1000.0]
-    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    slept = []
-    monkeypatch.setattr(
-        time, "sleep", lambda seconds: (slept.append(seconds), clock.__setitem__(0, clock[0] + seconds))
-    )
-    assert replay(tmp_path / "run.nii.gz", tmp_path / "out") == 0.0
-    np.testing.assert_allclose(slept, [0, *[0.72] * 5])
-    files = sorted((tmp_path / "out").iterdir())
-    assert [path.name for path in files] == [f"vol_{k:04d}.nii" for k in range(1, 7)]
-    for k, path in enumerate(files):
-        volume = read_volume(path)
-        np.testing.assert_array_equal(volume.data, run[..., k])
-        assert volume.data.shape == SHAPE
-        np.testing.assert_allclose(volume.affine, AFFINE)
-
-
-def test_replay_from_the_command_line(tmp_path, capsys):
-    save_nifti(tmp_path / "run.nii", made_run(3))
-    assert main(["replay", str(tmp_path / "run.nii"), str(tmp_path / "out"), "--tr", "0.01", "--volumes", "2"]) == 0
-    assert "behind its time" in capsys.readouterr().out
-    assert len(list((tmp_path / "out").iterdir())) == 2
-    assert main(["replay", str(tmp_path / "run.nii"), str(tmp_path / "out"), "--tr", "0.01"]) == 2
-    assert "name an empty folder" in capsys.readouterr().err
-    for bad in (["--volumes", "0"], ["--volumes", "-1"], ["--tr", "nan"]):
-        assert main(["replay", str(tmp_path / "run.nii"), str(tmp_path / "new"), *bad]) == 2
-        assert f"{bad[0]} {bad[1]}: " in capsys.readouterr().err
-    assert main(["replay", str(tmp_path / "nothing.nii"), str(tmp_path / "new")]) == 2
-    assert "nothing.nii" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`streamlasso network` on recorded subjects: the files hold what the estimator says, and bad input is named."""
+"""`streamlasso network` on recorded subjects: the files hold the estimator's results, and bad input is reported."""
 
 import json
 
@@ -8,15 +8,14 @@ import pytest
 from pyarrow import csv, parquet
 
 from streamlasso.cli import main
-from streamlasso.network import StreamingNetwork
+from streamlasso.memories import Window
+from streamlasso.network import StreamingNetwork, read_networks
 from streamlasso.network.options import Design, Images, Model
 from streamlasso.network.recorded import run_network
-from streamlasso.network.report.files import read_networks
-from streamlasso.network.report.group import matrix_of
-from streamlasso.network.results import Edges, follow
+from streamlasso.network.report.tables import matrix_of
 from streamlasso.network.subjects import find_files
 from streamlasso.tuners import LARS
-from support.scans import NAMES, made_run, save_atlas, save_nifti
+from support.scans import NAMES, made_run, region_means, save_atlas, save_nifti
 
 TR = 0.5
 EVENTS = "onset\tduration\ttrial_type\n4\t6\tfear\n12\t6\tneutral\n20\t6\tfear\n500\t6\tneutral\n"
@@ -57,7 +56,7 @@ def standardised(X):
     return (X - X.mean(axis=0)) / X.std(axis=0)
 
 
-def test_all_files_are_there(study):
+def test_all_files_are_written(study):
     assert sorted(path.name for path in study[1].iterdir()) == FILES
 
 
@@ -67,7 +66,7 @@ def test_networks_are_those_of_the_estimator(study):
         found = read_networks(study[1], f"subject_{k}")
         np.testing.assert_allclose(found, expected, atol=1e-7)
     np.testing.assert_array_equal(read_networks(study[1]), read_networks(study[1], "subject_1"))
-    with pytest.raises(ValueError, match=r"the subjects in .* are subject_1, subject_2"):
+    with pytest.raises(ValueError, match=r"has no subject nobody: use one of subject_1, subject_2"):
         read_networks(study[1], "nobody")
 
 
@@ -106,14 +105,14 @@ def test_drawn_networks_are_block_means_over_subjects(study):
     np.testing.assert_allclose(matrix_of(table, "neutral, mean of blocks", regions), expected, atol=1e-6)
 
 
-def test_events_beyond_the_scan_are_told(study, capsys, tmp_path):
+def test_events_outside_the_scan_are_reported(study, capsys, tmp_path):
     folder, _ = study
     arguments = ["--events", str(folder / "events.tsv"), "--tr", str(TR), "--out", str(tmp_path / "out")]
     assert main(["network", str(folder / "subject_1.csv"), *arguments]) == 0
-    assert "events outside of the scan (0 to 30 s) left out: neutral at 500 s" in capsys.readouterr().err
+    assert "events outside the scan (0 to 30 s) are dropped: neutral at 500 s" in capsys.readouterr().err
 
 
-def test_run_json_says_what_was_done(study):
+def test_run_json_holds_the_settings(study):
     run = json.loads((study[1] / "run.json").read_text())
     assert run["regions"] == [f"r{k}" for k in range(5)]
     assert run["model"]["memory"] == 0.95
@@ -126,8 +125,6 @@ def test_settings_reach_the_estimator(tmp_path):
     outcome = run_network(
         [tmp_path / "one.csv"], tmp_path / "out", model=Model(60, "lars", 0.025, rule="or"), design=Design(at=(10, 40))
     )
-    from streamlasso.memories import Window
-
     model = StreamingNetwork(memory=Window(60), tuner=LARS(step_size=0.025), rule="or")
     expected = model.fit_transform(standardised(made_series(3)))
     np.testing.assert_allclose(read_networks(tmp_path / "out"), expected, atol=1e-7)
@@ -140,13 +137,11 @@ def test_images_and_series_of_the_same_scan_agree(tmp_path):
     run = made_run(40)
     save_nifti(tmp_path / "run.nii.gz", run, tr=0.72)
     assert main(["network", str(tmp_path / "run.nii.gz"), "--atlas", str(atlas), "--out", str(tmp_path / "out")]) == 0
-    from support.scans import region_means
-
     X = standardised(np.array([region_means(run[..., t]) for t in range(40)]))
     np.testing.assert_allclose(read_networks(tmp_path / "out"), StreamingNetwork().fit_transform(X), atol=1e-4)
-    told = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert told["regions"] == list(NAMES)
-    assert np.shape(told["coords"]) == (6, 3)
+    run_file = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run_file["regions"] == list(NAMES)
+    assert np.shape(run_file["coords"]) == (6, 3)
 
 
 def test_a_bids_image_finds_its_events_confounds_and_tr(tmp_path):
@@ -166,11 +161,11 @@ def test_a_bids_image_finds_its_events_confounds_and_tr(tmp_path):
     assert table["seconds"].to_pylist()[1] == 0.5
     assert set(table["condition"].to_pylist()) == {"", "fear", "neutral"}
     notes = json.loads((out / "run.json").read_text())["subjects"]["sub-01_task-x_bold"]["notes"]
-    assert any("taken out: cosine00" in note for note in notes)
+    assert any("confounds regressed out: cosine00" in note for note in notes)
 
 
-def test_subjects_with_events_of_their_own_are_judged_by_them(tmp_path):
-    """Two BIDS subjects who were shown the same things in another order: blocks are means of what each has seen."""
+def test_subjects_may_have_their_own_events(tmp_path):
+    """Two BIDS subjects with the conditions in different order: the mean of a condition follows each one's events."""
     for k, order in ((1, ("fear", "neutral")), (2, ("neutral", "fear"))):
         func = tmp_path / f"sub-{k}"
         func.mkdir()
@@ -189,18 +184,18 @@ def test_subjects_with_events_of_their_own_are_judged_by_them(tmp_path):
     assert not any(csv.read_csv(out / "lam.csv")["condition"].to_pylist())
 
 
-# --- what goes wrong --------------------------------------------------------------------------------------------------
+# --- bad input -------------------------------------------------------------------------------------------------------
 
 
 def refused(capsys, *arguments):
-    """The one line that it says."""
+    """The last line of the error."""
     assert main(["network", *map(str, arguments)]) == 2
     printed = capsys.readouterr()
     assert "Traceback" not in printed.err
     return printed.err.strip().splitlines()[-1]
 
 
-def test_constant_and_missing_regions_are_left_out_by_name(tmp_path, capsys):
+def test_constant_and_incomplete_regions_are_left_out_with_a_note(tmp_path, capsys):
     X = made_series(1)
     X[:, 2] = 5.0
     save_series(tmp_path / "one.csv", X)
@@ -210,11 +205,11 @@ def test_constant_and_missing_regions_are_left_out_by_name(tmp_path, capsys):
     assert main(["network", str(tmp_path / "one.csv"), "--out", str(tmp_path / "out")]) == 0
     err = capsys.readouterr().err
     assert "one: r2: constant; left out" in err
-    assert "one: r4: not a number at some time points; left out" in err
+    assert "one: r4: missing values at some time points; left out" in err
     assert read_networks(tmp_path / "out").shape == (60, 3, 3)
 
 
-def test_subjects_without_some_regions_are_averaged_where_they_have_them(tmp_path):
+def test_means_are_over_the_subjects_that_have_a_region(tmp_path):
     X = made_series(1)
     save_series(tmp_path / "a.csv", X)
     Y = made_series(2)
@@ -239,56 +234,59 @@ def test_subjects_may_differ_in_length(tmp_path):
     assert lam["subjects"].to_pylist()[1:] == [2] * 39 + [1] * 20
 
 
-def test_one_bad_subject_does_not_lose_the_others(tmp_path, capsys):
+def test_one_bad_subject_does_not_stop_the_others(tmp_path, capsys):
     save_series(tmp_path / "good.csv", made_series(1))
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n1,oops\n")
     line = refused(capsys, tmp_path, "--out", tmp_path / "out")
     assert "1 of 2 subjects left out" in line
-    assert "'oops' is no number" in line
+    assert "'oops' is not a number" in line
     assert read_networks(tmp_path / "out", "good").shape == (60, 5, 5)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         ([], "not both"),
         (["{series}", "--watch", "x"], "not both"),
-        (["{tmp}/nothing.csv"], "there is no such file"),
-        (["{tmp}/empty"], "no region series"),
+        (["{tmp}/nothing.csv"], "no such file or folder"),
+        (["{tmp}/empty"], "holds no region series"),
         (["{image}"], "--atlas"),
         (["{image}", "--atlas", "{tmp}/nothing.nii"], "nothing.nii"),
-        (["{series}", "--memory", "1.5"], "--memory 1.5: a forgetting factor"),
+        (["{series}", "--memory", "1.5"], "--memory 1.5 is not a forgetting factor"),
         (["{series}", "--tr", "0"], "--tr 0"),
         (["{series}", "--delay", "-1"], "--delay -1"),
-        (["{series}", "--events", "{events}"], "give --tr"),
+        (["{series}", "--events", "{events}"], "add --tr"),
         (["{series}", "--tr", "1", "--events", "{tmp}/none.tsv"], "none.tsv: No such file"),
-        (["{series}", "--tuner", "mixture", "--step-size", "0.1"], "a mixture has none"),
-        (["{series}", "--at", "100"], "--at 100: time points are 0 to 59"),
-        (["{series}", "--at", "1,30,200", "--tr", "1", "--start", "5"], "--at 1,200: the scan lasts from 5 to 64 s"),
-        (["{series}", "--at", "inf"], "numbers with commas"),
-        (["{series}", "--volumes", "5"], "--volumes: only of use with --watch"),
-        (["{series}", "--idle", "5"], "--idle: only of use with --watch"),
-        (["{series}", "--patience", "5"], "--patience: only of use with --watch"),
-        (["{series}", "--pattern", "x*"], "--pattern: only of use with --watch"),
-        (["{series}", "--tr", "720"], "--tr 720: seconds from volume to volume, say 0.72"),
-        (["{series}", "--atlas", "{tmp}/nothing.nii"], "--atlas: there is no image among the data"),
-        (["{series}", "--labels", "{events}"], "--labels: the names of an atlas' regions"),
-        (["{series}", "--confound-columns", "csf"], "--confound-columns: columns of which file?"),
-        (["{series}", "--at", "now"], "numbers with commas"),
+        (["{series}", "--tuner", "mixture", "--step-size", "0.1"], "--tuner mixture has no step"),
+        (["{series}", "--at", "100"], "--at 100 is outside the scan: use time points from 0 to 59"),
+        (
+            ["{series}", "--at", "1,30,200", "--tr", "1", "--start", "5"],
+            "--at 1,200 is outside the scan: use times from 5 to 64 s",
+        ),
+        (["{series}", "--at", "inf"], "numbers separated by commas"),
+        (["{series}", "--volumes", "5"], "--volumes is only for --watch"),
+        (["{series}", "--idle", "5"], "--idle is only for --watch"),
+        (["{series}", "--patience", "5"], "--patience is only for --watch"),
+        (["{series}", "--pattern", "x*"], "--pattern is only for --watch"),
+        (["{series}", "--tr", "720"], "--tr 720 is not a time between volumes: use seconds, such as 0.72"),
+        (["{series}", "--atlas", "{tmp}/nothing.nii"], "--atlas is for images"),
+        (["{series}", "--labels", "{events}"], "--labels names the regions of an atlas"),
+        (["{series}", "--confound-columns", "csf"], "--confound-columns needs a file"),
+        (["{series}", "--at", "now"], "numbers separated by commas"),
         (["{series}", "--confounds", "auto"], "no desc-confounds_timeseries.tsv"),
         (["{series}", "--jobs", "0"], "--jobs 0"),
         (["{series}", "--family", "binomial"], "one.csv: X: a binomial response lies between 0 and 1"),
-        (["{series}", "--tuner", "lars"], "--step-size, say 0.025"),
-        (["{series}", "--tuner", "sgd"], "--step-size, say 0.01"),
-        (["{series}", "--memory", "inf"], "--memory inf: a forgetting factor"),
+        (["{series}", "--tuner", "lars"], "--step-size: try 0.025"),
+        (["{series}", "--tuner", "sgd"], "--step-size: try 0.01"),
+        (["{series}", "--memory", "inf"], "--memory inf is not a forgetting factor"),
         (["{series}", "--tr", "1", "--start", "inf"], "--start inf"),
         (["{series}", "--out", "{series}"], "name another directory"),
-        (["{series}", "{series}"], "two files for one"),
+        (["{series}", "{series}"], "two files for subject one"),
         (["{tmp}/notes.txt"], "notes.txt: there is nothing in it"),
-        (["{tmp}/series.mat"], "an unknown kind of file"),
+        (["{tmp}/series.mat"], "has an unknown format"),
     ],
 )
-def test_bad_arguments_are_one_line(tmp_path, capsys, arguments, words):
+def test_bad_arguments_give_a_one_line_error(tmp_path, capsys, arguments, message):
     series = save_series(tmp_path / "one.csv", made_series(1))
     image = save_nifti(tmp_path / "run.nii", made_run(5))
     (tmp_path / "empty").mkdir()
@@ -300,31 +298,31 @@ def test_bad_arguments_are_one_line(tmp_path, capsys, arguments, words):
     given = [argument.format(**places) for argument in arguments]
     if "--out" not in given:
         given += ["--out", str(tmp_path / "out")]
-    assert words in refused(capsys, *given)
+    assert message in refused(capsys, *given)
     assert not (tmp_path / "out" / "run.json").exists()
 
 
-def test_what_is_wrong_with_the_moments_is_known_before_anything_is_learnt(tmp_path, monkeypatch):
+def test_times_outside_the_scan_are_refused_before_learning(tmp_path, monkeypatch):
     save_series(tmp_path / "a.csv", made_series(1, n=60))
     save_series(tmp_path / "b.csv", made_series(2, n=40))
-    monkeypatch.setattr("streamlasso.network.recorded.follow", None)
-    with pytest.raises(ValueError, match="--at 60: time points are 0 to 59"):
+    monkeypatch.setattr("streamlasso.network.recorded.follow_sparse", None)
+    with pytest.raises(ValueError, match="--at 60 is outside the scan: use time points from 0 to 59"):
         run_network([tmp_path], tmp_path / "out", design=Design(at=(50, 60)))
 
 
-def test_subjects_without_a_common_region_are_told(tmp_path, capsys):
+def test_subjects_without_a_common_region_are_reported(tmp_path, capsys):
     for name, regions in (("a", "rstuv"), ("b", "klmno")):
         save_series(tmp_path / f"{name}.csv", made_series(1), list(regions))
     assert main(["network", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
-    assert "no region is in all subjects: do their files name them alike?" in capsys.readouterr().err
-    assert "do their files name them alike" in (tmp_path / "out" / "report.html").read_text()
+    assert "no region is in all subjects: do their files use the same names?" in capsys.readouterr().err
+    assert "do their files use the same names" in (tmp_path / "out" / "report.html").read_text()
     save_series(tmp_path / "b.csv", made_series(1), list("rstuw"))
     assert main(["network", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
-    assert "v, w: not in all subjects; a mean over subjects is over those that have them" in capsys.readouterr().err
+    assert "v and w: not in all subjects; means are over the subjects that have them" in capsys.readouterr().err
 
 
-def test_a_subject_with_a_clock_and_one_without_are_matched_by_time_points(tmp_path):
-    """Seconds of one and numbers of the other are no common clock."""
+def test_subjects_with_and_without_a_tr_are_matched_by_time_points(tmp_path):
+    """The seconds of one and the numbers of the other cannot be compared."""
     save_series(tmp_path / "a.csv", made_series(1, n=60))
     save_nifti(tmp_path / "run.nii", made_run(40), tr=0.5)
     atlas = save_atlas(tmp_path / "atlas.nii")
@@ -342,7 +340,7 @@ def test_many_conditions_are_not_all_drawn(tmp_path, capsys, recwarn):
     arguments = ["--events", str(tmp_path / "events.tsv"), "--tr", "0.5", "--out", str(tmp_path / "out")]
     assert main(["network", str(series), *arguments]) == 0
     printed = capsys.readouterr()
-    assert "40 conditions: the 12 that lasted longest are drawn; nodes.parquet has all" in printed.err
+    assert "40 conditions: the 12 longest are drawn; nodes.parquet has all" in printed.err
     assert not [warning for warning in recwarn if not issubclass(warning.category, ResourceWarning)]
     assert all(len(line) <= 80 for line in printed.out.splitlines()[:-1])
     pictures = set(csv.read_csv(tmp_path / "out" / "edges.csv")["picture"].to_pylist())
@@ -351,19 +349,19 @@ def test_many_conditions_are_not_all_drawn(tmp_path, capsys, recwarn):
     assert known >= {f"face {k}" for k in range(40)}
 
 
-def test_events_without_durations_are_told_and_print_no_nan(tmp_path, capsys):
+def test_events_without_durations_are_reported_and_print_no_nan(tmp_path, capsys):
     series = save_series(tmp_path / "one.csv", made_series(1))
     (tmp_path / "events.tsv").write_text("onset\tduration\ttrial_type\n4\tn/a\tcue\n10\t6\tfear\n")
     arguments = ["--events", str(tmp_path / "events.tsv"), "--tr", "0.5", "--out", str(tmp_path / "out")]
     assert main(["network", str(series), *arguments]) == 0
     printed = capsys.readouterr()
-    assert "one: cue: no time point falls into such events" in printed.err
+    assert "one: cue: no time point falls into these events" in printed.err
     assert "lam, fear" in printed.out
     assert "nan" not in printed.out
     assert "cue" not in printed.out
 
 
-def test_very_large_and_very_small_numbers_are_numbers(tmp_path, recwarn):
+def test_very_large_and_very_small_numbers_are_scaled(tmp_path, recwarn):
     X = made_series(1)
     save_series(tmp_path / "plain.csv", X)
     save_series(tmp_path / "wild.csv", X * np.array([1e200, 1e-200, 1.0, 1e90, 1e-90]))
@@ -373,7 +371,7 @@ def test_very_large_and_very_small_numbers_are_numbers(tmp_path, recwarn):
     assert not [warning for warning in recwarn if not issubclass(warning.category, ResourceWarning)]
 
 
-def test_series_of_0_and_1_are_learnt_as_they_are(tmp_path):
+def test_binary_series_are_not_standardised(tmp_path):
     X = (made_series(1) > 0).astype(float)
     series = save_series(tmp_path / "votes.csv", X)
     assert main(["network", str(series), "--family", "binomial", "--out", str(tmp_path / "out")]) == 0
@@ -381,12 +379,12 @@ def test_series_of_0_and_1_are_learnt_as_they_are(tmp_path):
     np.testing.assert_allclose(read_networks(tmp_path / "out"), expected, rtol=1e-6, atol=1e-7)
 
 
-def test_the_file_is_named_whatever_its_name(tmp_path, capsys):
+def test_an_error_names_the_file_whatever_its_name(tmp_path, capsys):
     series = save_series(tmp_path / "bin.csv", made_series(1))
     assert "bin.csv: X: " in refused(capsys, series, "--family", "binomial", "--out", tmp_path / "out")
 
 
-def test_names_with_dollars_are_names_not_formulas(tmp_path):
+def test_dollar_signs_in_names_are_not_formulas(tmp_path):
     series = save_series(tmp_path / "one.csv", made_series(1), [r"$\nothing{$", "$b_1$", "c", "d", "e"])
     (tmp_path / "events.tsv").write_text("onset\tduration\ttrial_type\n4\t6\t$\\what{$\n")
     arguments = ["--events", str(tmp_path / "events.tsv"), "--tr", "0.5", "--out", str(tmp_path / "out")]
@@ -394,14 +392,14 @@ def test_names_with_dollars_are_names_not_formulas(tmp_path):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
 
 
-def test_a_report_of_an_earlier_run_does_not_stand_beside_tables_of_another(tmp_path, monkeypatch):
+def test_an_earlier_report_does_not_remain_beside_new_tables(tmp_path, monkeypatch):
     series = save_series(tmp_path / "one.csv", made_series(1))
     run_network([series], tmp_path / "out")
 
     def fail(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("streamlasso.network.report.figures.write_figures", fail)
+    monkeypatch.setattr("streamlasso.network.report.write.write_figures", fail)
     with pytest.raises(OSError, match="no space"):
         run_network([series], tmp_path / "out", model=Model(rule="or"))
     assert not {"report.html", "run.json"} & {path.name for path in (tmp_path / "out").iterdir()}
@@ -410,32 +408,18 @@ def test_a_report_of_an_earlier_run_does_not_stand_beside_tables_of_another(tmp_
 def test_every_option_is_explained(capsys):
     assert main(["network", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    for words in ("lam moves", "lars and sgd need one", "stop after so many volumes", "stop after so many seconds"):
-        assert words in text.replace("│ │ ", "")
+    for phrase in (
+        "lam moves",
+        "lars and sgd need one",
+        "stop after this many volumes",
+        "stop after this many seconds",
+    ):
+        assert phrase in text.replace("│ │ ", "")
 
 
 def test_folders_are_searched_for_subjects_only(study):
-    """The folder holds events, and a run's output below it."""
+    """The folder also holds events, and the output of a run."""
     folder, out = study
     assert [path.name for path in find_files([folder])] == ["subject_1.csv", "subject_2.csv"]
     assert [path.name for path in find_files([folder], [folder / "subject_1.csv"])] == ["subject_2.csv"]
     assert out.is_relative_to(folder)
-
-
-# --- edges ------------------------------------------------------------------------------------------------------------
-
-
-def test_edges_are_the_networks_in_any_number_of_pieces(monkeypatch):
-    X = made_series(5, n=50)
-    networks = StreamingNetwork().fit_transform(X)
-    whole = Edges.of(networks)
-    monkeypatch.setattr("streamlasso.network.results.MOST_BYTES", 8 * 25 * 7)
-    trace, pieces = follow(StreamingNetwork(), X)
-    for name in ("t", "i", "j", "strength"):
-        np.testing.assert_array_equal(getattr(pieces, name), getattr(whole, name))
-    assert trace.lam.shape == (50, 5)
-    for t in (0, 13, 49):
-        np.testing.assert_allclose(pieces.at(t), networks[t], atol=1e-7)
-    times = np.array([3, 17, 18, 40])
-    np.testing.assert_allclose(pieces.mean(times), networks[times].mean(axis=0), atol=1e-7)
-    np.testing.assert_array_equal(pieces.counts(), (networks != 0).sum(axis=(1, 2)) // 2)

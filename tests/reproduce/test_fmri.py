@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.imaging.bids import Event, conditions_of
+from streamlasso.network.imaging.events import Event, conditions_of
 from streamlasso.reproduce.fmri import (
     SETTINGS,
     WARM_UP,

@@ -1,21 +1,28 @@
-"""Small made-up scans, as files: atlases, runs, volumes, DICOMs, and what lies beside them in a BIDS folder."""
+"""Small simulated scans, as files: atlases, runs, volumes, DICOM files, and tables beside them."""
 
 import struct
 
 import numpy as np
 
-#: A grid of 6 x 5 x 4 voxels of 3 mm with six regions, of which the labels are not 1, 2, 3, ...
+#: A grid of 6 x 5 x 4 voxels of 3 mm with six regions, whose labels are not 1, 2, 3, ...
 SHAPE, AFFINE = (6, 5, 4), np.array([[3.0, 0, 0, -9], [0, 3, 0, -6], [0, 0, 3, -4.5], [0, 0, 0, 1]])
 LABELS = (2, 3, 5, 8, 13, 21)
 NAMES = ("left front", "right front", "left back", "right back", "left side", "right side")
 
 
 def atlas_labels():
-    """Blocks of 2 x 2 x 4 voxels, and a rest that is no region."""
+    """Blocks of 2 x 2 x 4 voxels; the other voxels are in no region."""
     labels = np.zeros(SHAPE, dtype=np.int16)
     for k, value in enumerate(LABELS):
         labels[2 * (k // 2) : 2 * (k // 2) + 2, 2 * (k % 2) : 2 * (k % 2) + 2] = value
     return labels
+
+
+def write_tsv(path, text):
+    """A table with tabs, from text with spaces."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.replace(" ", "\t"))
+    return path
 
 
 def save_nifti(path, data, affine=AFFINE, tr=None):
@@ -39,7 +46,7 @@ def save_atlas(path, names=True):
 
 
 def made_run(n=40, seed=0):
-    """(x, y, z, time): the second region follows the first, the fourth runs against the third; a noisy background."""
+    """(x, y, z, time): regions 1 and 2 are correlated positively, 3 and 4 negatively; a noisy background."""
     rng = np.random.default_rng(seed)
     series = rng.normal(size=(n, len(LABELS)))
     series[:, 1] = 0.8 * series[:, 0] + 0.6 * series[:, 1]
@@ -52,7 +59,7 @@ def made_run(n=40, seed=0):
 
 
 def region_means(volume, labels=None):
-    """The obvious way."""
+    """The mean of each region, by a plain loop."""
     labels = atlas_labels() if labels is None else labels
     return np.array([volume[labels == value].mean() for value in LABELS])
 
@@ -76,7 +83,7 @@ def _dataset(path, number, series):
 
 
 def save_mosaic(path, volume, number, series="a"):
-    """A Siemens mosaic: slices side by side in one image, and how many there are in a private header."""
+    """A Siemens mosaic: slices side by side in one image, and their number in a private header."""
     rows, columns, n = volume.shape
     side = int(np.ceil(np.sqrt(n)))
     tiles = np.zeros((side * side, rows, columns), dtype=np.uint16)
@@ -96,13 +103,13 @@ def save_mosaic(path, volume, number, series="a"):
 
 
 def save_slice(path, number, series="a", data=None, place=0.0, **header):
-    """One slice of a volume, as most scanners write them by default; `place` in mm, `header` may name its volume."""
+    """One slice of a volume, as most scanners write it by default; `place` in mm, `header`: further DICOM fields."""
     dataset = _dataset(path, number, series)
     for name, value in header.items():
         setattr(dataset, name, value)
     dataset.file_meta.MediaStorageSOPClassUID = dataset.SOPClassUID = "1.2.840.10008.5.1.4.1.1.4"
     dataset.Rows, dataset.Columns = 6, 5
-    # Thinner than they are apart: there is a gap between slices, which the thickness does not tell.
+    # Thinner than the spacing: there is a gap between slices, which the thickness does not show.
     dataset.PixelSpacing, dataset.SliceThickness = [3, 3], 2.5
     dataset.ImageOrientationPatient, dataset.ImagePositionPatient = [1, 0, 0, 0, 1, 0], [0, 0, place]
     dataset.PixelData = np.zeros((6, 5), np.uint16).tobytes() if data is None else data.astype(np.uint16).tobytes()
@@ -111,7 +118,7 @@ def save_slice(path, number, series="a", data=None, place=0.0, **header):
 
 
 def save_slices(folder, volume, number, series="a", tag="TemporalPositionIdentifier", order=None, echo=1):
-    """A volume as slices 3 mm apart, a file each, numbered through the whole run; the paths, in the order given."""
+    """A volume as slices 3 mm apart, one file each, numbered through the run; the paths, in the given order."""
     n = volume.shape[2]
     return [
         save_slice(
@@ -128,7 +135,7 @@ def save_slices(folder, volume, number, series="a", tag="TemporalPositionIdentif
 
 
 def save_enhanced(path, volume, number, series="a"):
-    """An enhanced multi-frame image: a frame a slice."""
+    """An enhanced multi-frame image, one frame per slice."""
     from pydicom.dataset import Dataset
     from pydicom.sequence import Sequence
 
@@ -161,7 +168,7 @@ def save_enhanced(path, volume, number, series="a"):
 
 
 def _csa(n, rows, columns):
-    """The private header of a mosaic, version 2: tags with a name, and items of text."""
+    """The private header of a mosaic, version 2: named tags with items of text."""
     tags = {
         "NumberOfImagesInMosaic": ("US", [str(n)]),
         "AcquisitionMatrixText": ("SH", [f"{rows}*{columns}"]),

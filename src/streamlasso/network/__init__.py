@@ -1,19 +1,28 @@
-"""Time-varying conditional-dependence networks: the estimator, and the command with its tables, figures and page.
+"""Time-varying conditional-dependence networks.
 
-`StreamingNetwork` is imported when it is first used, so that the command line can list its options quickly.
+estimator.py, nodes.py    StreamingNetwork, and the engines of its nodes
+cli.py -> command.py      `streamlasso network` and `replay`: their options (options.py), and what they print
+recorded.py               files of subjects (subjects.py) -> results (results.py) -> report
+live.py                   a scanner's folder -> a scan in progress (scan.py, live_files.py) -> report
+report/                   results -> tables -> figures -> page
+imaging/                  region series, NIfTI, DICOM, BIDS, atlases
+
+The names below are imported when they are first used, so that the command line lists its options quickly.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from streamlasso.network.estimator import NetworkTrace, StreamingNetwork
+    from streamlasso.network.report.files import read_networks
 
-__all__ = ["NetworkTrace", "StreamingNetwork"]
+__all__ = ["NetworkTrace", "StreamingNetwork", "read_networks"]
+
+_MODULES = {"NetworkTrace": "estimator", "StreamingNetwork": "estimator", "read_networks": "report.files"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from streamlasso.network import estimator
-
-    return getattr(estimator, name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

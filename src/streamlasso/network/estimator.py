@@ -1,9 +1,9 @@
-"""Networks that change: which node depends on which, given all others, moment by moment.
+"""A network that changes over time: which nodes depend on which, given all others.
 
-Each node is regressed on all others (neighbourhood selection), with its own lam. There is an edge where either of two
-coefficients is not zero (`rule="or"`) or both are (`rule="and"`). Of node i's regression, with residual standard
-deviation s_i, the partial correlation of i and j is  b_ij s_j / s_i;  of the two estimates that a pair has, "or" takes
-the larger, "and" the smaller: so an edge is exactly where the partial correlation is not zero.
+Each node is regressed on all others (neighbourhood selection), with its own lam. A pair has an edge if at least one of
+its two coefficients is not zero (`rule="or"`), or if both are not (`rule="and"`). From node i's regression, with
+residual standard deviation s_i, the partial correlation of i and j is  b_ij s_j / s_i;  of a pair's two estimates "or"
+takes the larger, "and" the smaller. So a pair has an edge exactly if its partial correlation is not zero.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from streamlasso.tuners import LogRMS
 if TYPE_CHECKING:
     import pyarrow
 
-#: Time points that are learnt at a time: what is noted of them is bounded.
+#: Time points learnt at a time, which bounds the memory for their record.
 CHUNK = 512
 RULES = ("and", "or")
 
 
 @dataclass(frozen=True)
 class NetworkTrace:
-    """What a network did while it learnt: a row a time point, a column a node.
+    """A network while it learnt: one row per time point, one column per node.
 
     >>> import numpy as np
     >>> from streamlasso.network import StreamingNetwork
@@ -44,39 +44,40 @@ class NetworkTrace:
     """
 
     names: list[str]
-    networks: np.ndarray  #: (time, node, node): the partial correlation after each time point; 0 where no edge is
+    networks: np.ndarray  #: (time, node, node): the partial correlations after each time point; 0 without an edge
     lam: np.ndarray
     lam_max: np.ndarray
-    loss: np.ndarray  #: of each node's prediction, before the time point was learnt
+    loss: np.ndarray  #: of each node's prediction, made before the time point was learnt
     n_active: np.ndarray
 
 
 class StreamingNetwork(BaseEstimator):
-    """A conditional-dependence network of p nodes, learnt time point by time point, whose sparsity tunes itself.
+    """A self-tuning sparse conditional-dependence network of p nodes, learnt one time point at a time.
 
     Parameters
     ----------
     family : {"gaussian", "binomial"} or another family, default="gaussian"
         "binomial" for nodes that are 0 or 1: votes, spikes.
     memory : float, Forgetting, Window or AdaptiveForgetting, default=0.95
-        How the past fades; a float is a forgetting factor.
+        How the past is forgotten; a float is a forgetting factor.
     tuner : LogRMS, LARS, SGD, Fixed, Mixture or a Tuner of your own, default=None
         How each node's lam moves; None is `LogRMS()`.
     rule : {"and", "or"}, default="and"
-        Whether both of a pair's two coefficients are needed for an edge, or one is enough.
+        Whether an edge needs both coefficients of a pair, or one of them.
     penalty, gradient, curvature, lambda_init, fit_intercept, standardize, history
         As in `streamlasso.RAPRegressor`.
     n_jobs : int, default=None
-        Threads; None is one a core where there are nodes enough. The numbers do not depend on it.
+        Number of threads; None is one per core if there are enough nodes. The results do not depend on it.
 
     Attributes
     ----------
     coef_, intercept_ : (p, p) and (p,); row i is the regression of node i on all others
-    adjacency_, partial_correlation_ : (p, p), symmetric; whether there is an edge, and how strong it is (for families
-        other than the Gaussian: the coefficient)
+    adjacency_, partial_correlation_ : (p, p), symmetric; whether there is an edge, and its strength (for families other
+        than the Gaussian: the coefficient)
     edges_ : a table of the edges, strongest first: source, target, sign, strength
-    lambda_, lambda_max_ : (p,), the penalty of each node, and the least one that leaves it alone
-    n_seen_, effective_size_ : time points learnt, and the weight that the memory holds of them
+    lambda_, lambda_max_ : (p,), the penalty of each node, and the smallest one that leaves it without edges
+    n_seen_, effective_size_ : the number of time points learnt, and the total weight of those in memory
+    constant_ : the names of the nodes that are constant over the whole memory
 
     Examples
     --------
@@ -130,7 +131,7 @@ class StreamingNetwork(BaseEstimator):
     # --- learning -----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Forget everything, then learn the time points in order."""
+        """Reset the model, then learn the time points in order."""
         X, nodes = self._ready(X, reset=True)
         return self._learn(X, nodes)
 
@@ -140,12 +141,12 @@ class StreamingNetwork(BaseEstimator):
         return self._learn(X, nodes)
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Forget everything, learn the time points, and return the network after each: (time, p, p)."""
+        """Reset the model, learn the time points, and return the network after each: (time, p, p)."""
         X, nodes = self._ready(X, reset=True)
         return self._follow(X, nodes).networks
 
     def follow(self, X: Any) -> NetworkTrace:
-        """`partial_fit`, and what happened: the network, lam and the loss at each time point."""
+        """`partial_fit` that returns the network, lam and the loss at each time point."""
         X, nodes = self._ready(_as_rows(X), reset=not hasattr(self, "learners_"))
         return self._follow(X, nodes)
 
@@ -155,28 +156,30 @@ class StreamingNetwork(BaseEstimator):
         return self._settle(nodes)
 
     def _follow(self, X: np.ndarray, nodes: Nodes) -> NetworkTrace:
-        notes, networks = [], []
+        records, networks = [], []
         for start in range(0, len(X), CHUNK):
             record, coef, variance = nodes.learn(X[start : start + CHUNK], traced=True)
-            notes.append(record)
+            records.append(record)
             networks.append(_strengths(coef, variance, self.rule, nodes.most))
         self._settle(nodes)
-        noted = {name: np.concatenate(notes)[:, :, column] for column, name in enumerate(RECORD)}
-        kept = {name: noted[name] for name in ("lam", "lam_max", "loss", "n_active")}
-        return NetworkTrace(self._names, np.concatenate(networks), **kept)
+        record = np.concatenate(records)
+        columns = {name: record[:, :, RECORD.index(name)] for name in ("lam", "lam_max", "loss", "n_active")}
+        return NetworkTrace(self._names, np.concatenate(networks), **columns)
 
     def _ready(self, X: Any, *, reset: bool) -> tuple[np.ndarray, Nodes]:
-        """The time points as the engine takes them, and the engine: a new one where all is forgotten."""
+        """The validated time points, and the engine that learns them: a new one if `reset`."""
         one_of("rule", self.rule, RULES)
         with as_before_if_refused(self):
             X = features_of(self, X, reset=reset, least=2 if reset else 1)
-            nodes = self._fresh(X.shape[1]) if reset else self.learners_[0]
+            nodes = self._new_nodes(X.shape[1]) if reset else self.learners_[0]
             nodes.refuse_unfit(X)
         return X, nodes
 
-    def _fresh(self, p: int) -> Nodes:
+    def _new_nodes(self, p: int) -> Nodes:
         if self.n_jobs is not None and (type(self.n_jobs) is not int or self.n_jobs < 1):
-            raise ValueError(f"n_jobs={self.n_jobs!r}: a number of threads, or None for one a core where it pays")
+            raise ValueError(
+                f"n_jobs={self.n_jobs!r} is not a number of threads: use 1 or more, or None for one per core"
+            )
         settings = {**self.get_params(deep=False), "penalty_factor": None, "batch_size": 1}
         if self.tuner is None:
             settings["tuner"] = LogRMS()
@@ -186,7 +189,7 @@ class StreamingNetwork(BaseEstimator):
         self.learners_ = [nodes]
         if nodes.newly_constant():
             warnings.warn(
-                f"constant so far, and so without edges: {', '.join(self.constant_)}", UserWarning, stacklevel=3
+                f"constant so far, and therefore without edges: {', '.join(self.constant_)}", UserWarning, stacklevel=3
             )
         return self
 
@@ -195,7 +198,7 @@ class StreamingNetwork(BaseEstimator):
     @property
     def _nodes(self) -> Nodes:
         if not hasattr(self, "learners_"):
-            raise NotFittedError("This StreamingNetwork has seen no time points yet: call fit or partial_fit first.")
+            raise NotFittedError("This StreamingNetwork has learnt no time points yet: call fit or partial_fit first.")
         return self.learners_[0]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -234,24 +237,20 @@ class StreamingNetwork(BaseEstimator):
     def edges_(self) -> pyarrow.Table:
         import pyarrow
 
-        strength = np.triu(self.partial_correlation_)
-        source, target = np.nonzero(strength)
-        order = np.argsort(-np.abs(strength[source, target]), kind="stable")
-        source, target = source[order], target[order]
-        found = strength[source, target]
+        source, target, strength = sorted_edges(self.partial_correlation_)
         names = np.array(self._names)
         return pyarrow.table(
             {
                 "source": pyarrow.array(names[source].tolist(), pyarrow.string()),
                 "target": pyarrow.array(names[target].tolist(), pyarrow.string()),
-                "sign": pyarrow.array(np.where(found > 0, "+", "-").tolist(), pyarrow.string()),
-                "strength": np.abs(found),
+                "sign": pyarrow.array(np.where(strength > 0, "+", "-").tolist(), pyarrow.string()),
+                "strength": np.abs(strength),
             }
         )
 
     @property
     def constant_(self) -> list[str]:
-        """Nodes that have not moved in all that the memory holds."""
+        """Nodes that are constant over the whole memory."""
         return [name for name, still in zip(self._names, self._nodes.constant(), strict=True) if still]
 
     @property
@@ -271,7 +270,7 @@ class StreamingNetwork(BaseEstimator):
 
     @classmethod
     def load(cls, path: Any) -> Self:
-        """The model that `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
+        """The model that `save` wrote. Loading runs no code from the file, and refuses a damaged or truncated one."""
         return checkpoint.load(cls, path)
 
     @staticmethod
@@ -285,14 +284,16 @@ class StreamingNetwork(BaseEstimator):
 
 
 def _as_rows(X: Any) -> Any:
-    """A vector of numbers is one time point; a pandas Series is refused, for nobody knows what its index means."""
+    """A vector of numbers is one time point; a pandas Series is not, since its index may be time or nodes."""
     vector = getattr(X, "ndim", None) == 1 or (isinstance(X, list | tuple) and np.ndim(X) == 1)
     return np.asarray(X)[None] if vector and not hasattr(X, "iloc") else X
 
 
 def _strengths(coef: np.ndarray, variance: np.ndarray, rule: str, most: float) -> np.ndarray:
-    """(time, p, p) partial correlations from (time, node, p + 1) coefficients and residual variances; none is larger
-    than `most`. Of families other than the Gaussian, whose variances are 1, the coefficients."""
+    """(time, p, p) partial correlations, at most `most`, from (time, node, p + 1) coefficients and residual variances.
+
+    For families other than the Gaussian, whose variances are 1, these are the coefficients.
+    """
     one_of("rule", rule, RULES)
     spread = np.sqrt(variance)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -301,5 +302,19 @@ def _strengths(coef: np.ndarray, variance: np.ndarray, rule: str, most: float) -
     mirror = found.transpose(0, 2, 1)
     larger = np.abs(found) >= np.abs(mirror)
     chosen = np.where(larger == (rule == "or"), found, mirror)
-    # Two estimates of one size and different signs: both halves take that of the upper one.
+    # If the two estimates differ only in sign, both halves take the upper one's.
     return np.triu(chosen, 1) + np.triu(chosen, 1).transpose(0, 2, 1)
+
+
+def sorted_edges(network: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Source, target and signed strength of each edge of a (p, p) network, strongest first.
+
+    >>> import numpy as np
+    >>> sorted_edges(np.array([[0.0, 0.2, 0.0], [0.2, 0.0, -0.5], [0.0, -0.5, 0.0]]))
+    (array([1, 0]), array([2, 1]), array([-0.5,  0.2]))
+    """
+    upper = np.triu(network, 1)
+    source, target = np.nonzero(upper)
+    strength = upper[source, target]
+    order = np.argsort(-np.abs(strength), kind="stable")
+    return source[order], target[order], strength[order]

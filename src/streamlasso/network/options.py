@@ -1,26 +1,23 @@
-"""What the command was asked for, checked before anything is read or written."""
+"""The options of `streamlasso network`, checked before anything is read or written."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from streamlasso.memories import Forgetting, Window
 from streamlasso.network.estimator import StreamingNetwork
-from streamlasso.network.imaging.nifti import TOO_LONG
-from streamlasso.tuners import LARS, SGD, LogRMS, Mixture
+from streamlasso.network.imaging.nifti import MAX_TR
+from streamlasso.settings import memory_of
+from streamlasso.tuners import TUNERS, Tuner
 
-TUNERS = ("logrms", "lars", "sgd", "mixture")
-FAMILIES = ("gaussian", "binomial")
-#: Tuners whose step depends on the data, so that none is taken for granted; where to begin.
-USUAL_STEPS = {"lars": 0.025, "sgd": 0.01}
+#: Tuners whose step depends on the data and has no default; a step to start with.
+SUGGESTED_STEPS = {"lars": 0.025, "sgd": 0.01}
 
 
 @dataclass(frozen=True)
 class Model:
-    """The settings of a `StreamingNetwork`, in words."""
+    """The settings of a `StreamingNetwork`."""
 
     memory: float = 0.95
     tuner: str = "logrms"
@@ -29,52 +26,38 @@ class Model:
     family: str = "gaussian"
 
     def __post_init__(self) -> None:
-        for option, value, known in (
-            ("--tuner", self.tuner, TUNERS),
-            ("--rule", self.rule, ("and", "or")),
-            ("--family", self.family, FAMILIES),
-        ):
-            if value not in known:
-                raise ValueError(f"{option} {value}: one of {', '.join(known)}")
         if self.tuner == "mixture" and self.step_size is not None:
-            raise ValueError("--step-size: a mixture has none; leave it out")
-        if self.tuner in USUAL_STEPS and self.step_size is None:
-            raise ValueError(f"--tuner {self.tuner}: it needs a --step-size, say {USUAL_STEPS[self.tuner]:g}")
-        self.build()
+            raise ValueError(f"--step-size {self.step_size:g}: --tuner mixture has no step; omit it")
+        if self.tuner in SUGGESTED_STEPS and self.step_size is None:
+            raise ValueError(f"--tuner {self.tuner} needs a --step-size: try {SUGGESTED_STEPS[self.tuner]:g}")
+        self._tuner()
+        try:
+            memory_of(self.memory)
+        except ValueError as error:
+            raise ValueError(
+                f"--memory {self.memory:g} is not a forgetting factor: use a number in (0, 1], such as 0.95, or a "
+                "number of time points, such as 60"
+            ) from error
 
     def build(self, n_jobs: int | None = None) -> StreamingNetwork:
-        """A fresh network."""
+        """An unfitted network."""
         return StreamingNetwork(
-            family=self.family, memory=_memory(self.memory), tuner=self._tuner(), rule=self.rule, n_jobs=n_jobs
+            family=self.family, memory=self.memory, tuner=self._tuner(), rule=self.rule, n_jobs=n_jobs
         )
 
-    def _tuner(self) -> Any:
-        if self.tuner == "mixture":
-            return Mixture()
-        kind = {"logrms": LogRMS, "lars": LARS, "sgd": SGD}[self.tuner]
+    def _tuner(self) -> Tuner:
+        kind = TUNERS[self.tuner]
         return kind() if self.step_size is None else kind(step_size=self.step_size)
-
-
-def _memory(number: float) -> Forgetting | Window:
-    """A factor up to 1, or a number of time points."""
-    if number > 1 and float(number).is_integer():
-        return Window(int(number))
-    try:
-        return Forgetting(number)
-    except ValueError as error:
-        raise ValueError(
-            f"--memory {number:g}: a forgetting factor in (0, 1], say 0.95, or a number of time points, say 60"
-        ) from error
 
 
 @dataclass(frozen=True)
 class Design:
-    """When what was shown, and which pictures are wanted.
+    """When the conditions were shown, and which networks to draw.
 
-    tr : seconds from time point to time point; None if not known
-    start : seconds from the clock of the events to the first time point: volumes that were dropped
-    delay : seconds from an event to the answer of the blood
-    at : moments of which to draw the network (seconds, or time points without a tr); none: means of the conditions
+    tr : seconds between time points; None if unknown
+    start : time of the first time point on the clock of the events, in seconds; not 0 if volumes were dropped
+    delay : haemodynamic delay in seconds
+    at : times at which to draw the network (seconds, or time points without a tr); empty: mean of each condition
     """
 
     events: Path | None = None
@@ -87,16 +70,16 @@ class Design:
         if self.tr is not None:
             check_tr(self.tr)
         if not math.isfinite(self.start):
-            raise ValueError(f"--start {self.start:g}: seconds from the clock of the events to the first time point")
+            raise ValueError(f"--start {self.start:g} is not a time: use the seconds at the first time point")
         if not 0 <= self.delay < 60:
-            raise ValueError(f"--delay {self.delay:g}: seconds, 0 or more; the blood answers after about 5")
+            raise ValueError(f"--delay {self.delay:g} is not a haemodynamic delay: use seconds from 0 to 60, usually 5")
 
 
 def check_tr(tr: float) -> None:
-    """Milliseconds are a common slip."""
-    if not 0 < tr < TOO_LONG:
-        instead = f"{tr / 1000:g}" if TOO_LONG <= tr < 1000 * TOO_LONG else "0.72"
-        raise ValueError(f"--tr {tr:g}: seconds from volume to volume, say {instead}")
+    """Refuse an impossible repetition time; milliseconds are a common mistake."""
+    if not 0 < tr < MAX_TR:
+        example = f"{tr / 1000:g}" if MAX_TR <= tr < 1000 * MAX_TR else "0.72"
+        raise ValueError(f"--tr {tr:g} is not a time between volumes: use seconds, such as {example}")
 
 
 @dataclass(frozen=True)
@@ -111,8 +94,32 @@ class Images:
 
     def __post_init__(self) -> None:
         if self.confound_columns and self.confounds is None:
-            raise ValueError(
-                "--confound-columns: columns of which file? Name it: --confounds FILE, or --confounds auto"
-            )
+            raise ValueError("--confound-columns needs a file: add --confounds FILE, or --confounds auto")
         if self.labels is not None and self.atlas is None:
-            raise ValueError("--labels: the names of an atlas' regions, and there is no --atlas")
+            raise ValueError("--labels names the regions of an atlas: add --atlas")
+
+
+@dataclass(frozen=True)
+class Watching:
+    """When to stop watching a folder, and which files to read.
+
+    volumes : stop after this many
+    idle : stop after this many seconds without a volume
+    patience : seconds to wait for a missing volume, or for a broken file to change
+    """
+
+    volumes: int | None = None
+    idle: float | None = None
+    patience: float = 5.0
+    pattern: str = "*"
+
+    def __post_init__(self) -> None:
+        check_volumes(self.volumes)
+        for name, value in (("--idle", self.idle), ("--patience", self.patience)):
+            if value is not None and value <= 0:
+                raise ValueError(f"{name} {value:g} is not a waiting time: use seconds above 0")
+
+
+def check_volumes(volumes: int | None) -> None:
+    if volumes is not None and volumes < 1:
+        raise ValueError(f"--volumes {volumes} is too few: use 1 or more")

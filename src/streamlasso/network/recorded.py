@@ -1,4 +1,4 @@
-"""Recorded subjects, from their files to tables, figures and a report; several in parallel."""
+"""Recorded subjects: every file is read and learnt, several in parallel; then the report is written."""
 
 from __future__ import annotations
 
@@ -6,51 +6,30 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import Progress
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from streamlasso import __version__
 from streamlasso.network.estimator import StreamingNetwork
-from streamlasso.network.imaging.bids import read_events
+from streamlasso.network.imaging.events import read_events
 from streamlasso.network.imaging.series import subject_of
 from streamlasso.network.options import Design, Images, Model
-from streamlasso.network.report.files import REPORT, write_settings, write_tables
-from streamlasso.network.report.group import Group, edge_table, lam_table, moments_within
-from streamlasso.network.results import Followed, follow
+from streamlasso.network.report.group import Group, times_within
+from streamlasso.network.report.write import write_report
+from streamlasso.network.results import NODE_COLUMNS, SubjectResult, follow_sparse
 from streamlasso.network.subjects import Subject, find_files, open_atlas, read_subject
 
 T = TypeVar("T")
 
 
-def learn(subject: Subject, design: Design, model: StreamingNetwork) -> Followed:
-    """One subject, from its first time point to its last."""
-    series = subject.series
-    trace, edges = follow(model, series.values)
-    return Followed(
-        series.subject,
-        series.regions,
-        subject.t,
-        subject.seconds(design.start),
-        trace.lam,
-        trace.lam_max,
-        trace.loss,
-        trace.n_active,
-        edges,
-        series.coords,
-        subject.events,
-        series.notes,
-    )
-
-
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a run: the group, and the files that could not be read, with the reason."""
+    """The group, and the files that could not be used, with the reason."""
 
     group: Group
     failures: dict[str, str]
@@ -65,91 +44,87 @@ def run_network(
     jobs: int = 1,
     progress: bool = False,
 ) -> Outcome:
-    """Follow every subject, and write tables, figures and report.html to `out`; made if it is not there.
+    """Learn the network of every subject, and write tables, figures and report.html to `out`.
 
-    A subject that cannot be read does not keep the others from being learnt; if none can, that is an error.
+    A subject that cannot be read does not stop the others; if none can be, that is an error.
     """
     if jobs < 1:
-        raise ValueError(f"--jobs {jobs}: at least one thread is needed")
+        raise ValueError(f"--jobs {jobs} is too few: use 1 or more")
     paths = find_files(data, [images.atlas, images.labels, images.coords, design.events])
     atlas = open_atlas(paths, images)
     if design.events is not None:
         read_events(design.events)
     jobs = min(jobs, len(paths))
-    threads = 1 if jobs > 1 else None
-    continuous = model.family == "gaussian"
-    read = partial(read_subject, images=images, design=design, atlas=atlas, standardize=continuous)
-    # All are read before any is learnt: what is wrong with the command is known early then.
-    subjects, failures = _each("read", paths, read, jobs, progress)
-    _check_moments(design, list(subjects.values()))
-    found, unlearnt = _each(
-        "learnt", list(subjects), lambda path: learn(subjects[path], design, model.build(threads)), jobs, progress
+    read = partial(read_subject, images=images, design=design, atlas=atlas, standardize=model.family == "gaussian")
+    # All are read before any is learnt, so that wrong options are known early.
+    subjects, unread = _each("read", paths, read, jobs, progress)
+    _check_times(design, list(subjects.values()))
+    n_jobs = 1 if jobs > 1 else None
+    results, unlearnt = _each(
+        "learnt", list(subjects), lambda path: _learn(subjects[path], design, model.build(n_jobs)), jobs, progress
     )
-    failures |= unlearnt
-    if not found:
+    failures = unread | unlearnt
+    if not results:
         raise ValueError(next(iter(failures.values())))
-    group = Group(tuple(found.values()), design)
-    write_group(out, group, {**described(model), "data": [str(path) for path in paths], "failures": failures})
+    group = Group(tuple(results.values()), design)
+    write_report(out, group, model, {"data": [str(path) for path in paths], "failures": failures})
     return Outcome(group, failures)
 
 
-def described(model: Model) -> dict[str, Any]:
-    """The settings, for run.json and the report."""
-    return {"model": asdict(model), "streamlasso": __version__}
+def _learn(subject: Subject, design: Design, model: StreamingNetwork) -> SubjectResult:
+    series = subject.series
+    trace, edges = follow_sparse(model, series.values)
+    return SubjectResult(
+        series.subject,
+        series.regions,
+        subject.t,
+        subject.seconds(design.start),
+        **{name: getattr(trace, name) for name in NODE_COLUMNS},
+        edges=edges,
+        coords=series.coords,
+        events=subject.events,
+        notes=series.notes,
+    )
 
 
-def write_group(out: Path, group: Group, settings: dict[str, Any]) -> None:
-    """Tables, figures drawn from them, and the report."""
-    from streamlasso.network.report.figures import write_figures
-    from streamlasso.network.report.page import write_network_page
-
-    lam, edges = lam_table(group), edge_table(group)
-    out.mkdir(parents=True, exist_ok=True)
-    settings = {**settings, "design": {**asdict(group.design), "events": str(group.design.events or "")}}
-    write_tables(out, group, lam, edges)
-    figures = write_figures(out, lam, edges, group)
-    write_network_page(out / REPORT, group, edges, figures, settings)
-    write_settings(out, group, settings)
-
-
-def _check_moments(design: Design, subjects: Sequence[Subject]) -> None:
+def _check_times(design: Design, subjects: Sequence[Subject]) -> None:
     if subjects and design.at:
         seconds = [known for subject in subjects if (known := subject.seconds(design.start)) is not None]
         timed = len(seconds) == len(subjects)
-        _, words = moments_within(design.at, seconds if timed else [subject.t for subject in subjects], timed)
-        if words:
-            raise ValueError(words)
+        _, problem = times_within(design.at, seconds if timed else [subject.t for subject in subjects], timed)
+        if problem:
+            raise ValueError(problem)
 
 
-# --- side by side -----------------------------------------------------------------------------------------------------
+# --- in parallel ------------------------------------------------------------------------------------------------------
 
 
 def _each(
     done: str, paths: Sequence[Path], work: Callable[[Path], T], jobs: int, progress: bool
 ) -> tuple[dict[Path, T], dict[str, str]]:
-    """What came of the work on each path, in their order, and which failed why."""
-    found: dict[Path, T] = {}
+    """The results of the work on each path, in order; and the reasons of those that failed."""
+    results: dict[Path, T] = {}
     failures: dict[str, str] = {}
     shown = progress and sys.stderr.isatty()
     with Progress(console=Console(stderr=True), disable=not shown) as bar:
-        going = bar.add_task(f"subjects {done}", total=len(paths))
+        task = bar.add_task(f"subjects {done}", total=len(paths))
         for path, result in _results(paths, work, jobs):
             if isinstance(result, Exception):
-                failures[str(path)] = _words(path, result)
+                failures[str(path)] = _reason(path, result)
             else:
-                found[path] = result
-            bar.advance(going)
-    return {path: found[path] for path in paths if path in found}, failures
+                results[path] = result
+            bar.advance(task)
+    return {path: results[path] for path in paths if path in results}, failures
 
 
 def _results(paths: Sequence[Path], work: Callable[[Path], T], jobs: int) -> Iterator[tuple[Path, T | Exception]]:
     if jobs == 1:
         for path in paths:
-            yield path, _attempted(work, path)
+            yield path, _attempt(work, path)
         return
-    # Threads do: the compiled core lets others run while it learns.
+    # Threads are enough: the compiled core releases the GIL while it learns.
     with threadpool_limits(1), ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(_attempted, work, path): path for path in paths}
+        futures = {pool.submit(_attempt, work, path): path for path in paths}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -158,17 +133,17 @@ def _results(paths: Sequence[Path], work: Callable[[Path], T], jobs: int) -> Ite
             raise
 
 
-def _attempted(work: Callable[[Path], T], path: Path) -> T | Exception:
-    """What came of it, or the complaint about its input."""
+def _attempt(work: Callable[[Path], T], path: Path) -> T | Exception:
+    """The result, or the error that the input caused."""
     try:
         return work(path)
     except (ValueError, OSError) as error:
         return error
 
 
-def _words(path: Path, error: Exception) -> str:
+def _reason(path: Path, error: Exception) -> str:
+    """The message of an error, with the file that it is about."""
     if isinstance(error, OSError):
         return f"{os.fspath(error.filename or path)}: {error.strerror or error}"
-    words = str(error)
-    told = (f"{path}:", f"{subject_of(path)}:")
-    return words if words.startswith(told) else f"{path}: {words}"
+    text = str(error)
+    return text if str(path) in text or text.startswith(f"{subject_of(path)}:") else f"{path}: {text}"

@@ -1,4 +1,4 @@
-"""From paths to subjects: who is there, what belongs to whom, and series that are ready to be learnt."""
+"""From paths to subjects: which files to read, and each subject's series and events."""
 
 from __future__ import annotations
 
@@ -8,18 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from streamlasso._text import listed
 from streamlasso.network.imaging.atlas import Atlas, load_atlas, read_coords
-from streamlasso.network.imaging.bids import (
-    Event,
-    doubts_about,
-    find_confounds,
-    find_events,
-    never_seen,
-    read_confounds,
-    read_events,
-    within,
-    without_confounds,
-)
+from streamlasso.network.imaging.bids import find_confounds, find_events, name_suffix
+from streamlasso.network.imaging.confounds import read_confounds, without_confounds
+from streamlasso.network.imaging.events import Event, clip_events, read_events, suspicious_events, unobserved_conditions
 from streamlasso.network.imaging.nifti import is_nifti, read_run
 from streamlasso.network.imaging.series import (
     SERIES_SUFFIXES,
@@ -32,15 +25,15 @@ from streamlasso.network.imaging.series import (
 )
 from streamlasso.network.options import Design, Images
 
-#: What a run of this command leaves last.
-RUN = "run.json"
-#: Files of a BIDS or data folder that are no series.
-NO_SERIES = ("events", "timeseries", "regressors", "participants", "channels", "scans", "regressor", "dseg")
+#: Written last by `streamlasso network`: a folder that holds it is the output of a run.
+RUN_FILE = "run.json"
+#: Tables in BIDS and data folders that are not region series, by the last part of their name.
+OTHER_TABLES = ("events", "timeseries", "regressors", "participants", "channels", "scans", "regressor", "dseg")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A series that can be learnt, with the events of its scan, cut to it."""
+    """A series ready to be learnt, and the events within it."""
 
     series: Series
     events: tuple[Event, ...]
@@ -55,79 +48,80 @@ class Subject:
         return np.arange(len(self.series.values))
 
     def seconds(self, start: float) -> np.ndarray | None:
-        """Of each time point, on the clock of the events; None if nobody says how far they are apart."""
+        """The time of each time point on the clock of the events; None if the time between them is unknown."""
         return None if self.series.tr is None else start + self.t * self.series.tr
 
 
-def find_files(data: Sequence[Path], but: Sequence[Path | None] = ()) -> list[Path]:
-    """The files named, and those in the folders named, without those that mean something else (`but`)."""
+# --- which files ------------------------------------------------------------------------------------------------------
+
+
+def find_files(data: Sequence[Path], excluded: Sequence[Path | None] = ()) -> list[Path]:
+    """The files named, and those in the folders named except `excluded`; one per subject."""
     found: list[Path] = []
     for path in data:
         if path.is_dir():
-            found += _inside(path, {other.absolute() for other in but if other is not None})
+            found += _files_in(path, {other.absolute() for other in excluded if other is not None})
         elif not path.exists():
-            raise ValueError(f"{path}: there is no such file or folder")
+            raise ValueError(f"{path}: no such file or folder")
         elif is_series(path) or is_nifti(path) or is_text(path):
             found.append(path)
         else:
             raise ValueError(
-                f"{path}: an unknown kind of file; {', '.join((*SERIES_SUFFIXES, *TEXT_SUFFIXES))} (also .gz), "
-                ".nii and .nii.gz are read"
+                f"{path} has an unknown format: use {', '.join((*SERIES_SUFFIXES, *TEXT_SUFFIXES))} (also .gz), "
+                ".nii or .nii.gz"
             )
-    subjects: dict[str, list[Path]] = {}
-    for path in found:
-        subjects.setdefault(subject_of(path), []).append(path)
-    twice = next((name for name, paths in subjects.items() if len(paths) > 1), None)
-    if twice:
-        which = " and ".join(map(str, subjects[twice][:2]))
-        raise ValueError(
-            f"two files for {twice}, {which}: a subject's name is that of its file. Name one, or rename one"
-        )
+    _refuse_duplicates(found)
     return found
 
 
-def _inside(folder: Path, but: set[Path]) -> list[Path]:
-    """The BIDS images of a folder, else its series, else its images; never what another run has left in it."""
+def _refuse_duplicates(paths: Sequence[Path]) -> None:
+    found: dict[str, Path] = {}
+    for path in paths:
+        subject = subject_of(path)
+        if subject in found:
+            raise ValueError(
+                f"{found[subject]} and {path} are two files for subject {subject}, named after its file: "
+                "give one of them, or rename one"
+            )
+        found[subject] = path
+
+
+def _files_in(folder: Path, excluded: set[Path]) -> list[Path]:
+    """The BIDS images in a folder, else its series, else its images; never the output of a run."""
     files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
-    left_by_runs = {path.parent for path in files if path.name == RUN}
-    files = [path for path in files if path.absolute() not in but and path.parent not in left_by_runs]
+    outputs = {path.parent for path in files if path.name == RUN_FILE}
+    files = [path for path in files if path.absolute() not in excluded and path.parent not in outputs]
     images = [path for path in files if is_nifti(path)]
-    series = [path for path in files if is_series(path) and _last_word(path) not in NO_SERIES]
-    found = [path for path in images if _last_word(path) == "bold"] or series or images
+    series = [path for path in files if is_series(path) and name_suffix(path).lower() not in OTHER_TABLES]
+    found = [path for path in images if name_suffix(path).lower() == "bold"] or series or images
     if not found:
-        raise ValueError(
-            f"{folder}: no region series ({', '.join(SERIES_SUFFIXES)}) and no image (.nii, .nii.gz) in it"
-        )
+        raise ValueError(f"{folder} holds no region series ({', '.join(SERIES_SUFFIXES)}) and no image (.nii, .nii.gz)")
     return found
-
-
-def _last_word(path: Path) -> str:
-    return path.name.split(".")[0].split("_")[-1].lower()
 
 
 def open_atlas(paths: Sequence[Path], images: Images) -> Atlas | None:
     """The atlas, if any of the files needs one."""
     if not any(is_nifti(path) for path in paths):
         if images.atlas is not None:
-            raise ValueError(
-                "--atlas: there is no image among the data, and region series need none; leave it out. "
-                "For a glass brain give --coords"
-            )
+            raise ValueError("--atlas is for images, and the data are region series: omit it (--coords places regions)")
         return None
     if images.atlas is None:
-        raise ValueError("images need a label atlas to become regions: --atlas ATLAS.nii.gz")
+        raise ValueError("images need a label atlas: add --atlas ATLAS.nii.gz")
     return load_atlas(images.atlas, images.labels)
+
+
+# --- one subject ------------------------------------------------------------------------------------------------------
 
 
 def read_subject(
     path: Path, images: Images, design: Design, atlas: Atlas | None, *, standardize: bool = True
 ) -> Subject:
-    """One subject: its series without confounds, constant or missing regions, in units of its standard deviation.
+    """One subject: its series without confounds and without constant or incomplete regions, in standard deviations.
 
-    standardize : False for series of 0 and 1, which have to stay what they are
+    standardize : False for binary series
     """
     series = read_series(path) if atlas is None or not is_nifti(path) else read_run(path, atlas)
-    series = _timed(series, design)
+    series = _with_tr(series, design)
     series = _without_confounds(path, series.usable(), images).usable()
     if images.coords is not None:
         series = replace(series, coords=read_coords(images.coords, series.regions))
@@ -135,11 +129,12 @@ def read_subject(
     return Subject(_standardised(series) if standardize else series, tuple(events))
 
 
-def _timed(series: Series, design: Design) -> Series:
+def _with_tr(series: Series, design: Design) -> Series:
+    """--tr takes precedence over what the image states."""
     if design.tr is None:
         return series
     differs = series.tr is not None and abs(series.tr - design.tr) > 1e-3
-    note = f"--tr {design.tr:g} is used, although the image says {series.tr} s"
+    note = f"--tr {design.tr:g} is used, although the image states {series.tr} s"
     return replace(series, tr=design.tr, notes=(*series.notes, note) if differs else series.notes)
 
 
@@ -148,11 +143,11 @@ def _without_confounds(path: Path, series: Series, images: Images) -> Series:
         return series
     file = find_confounds(path) if images.confounds == "auto" else Path(images.confounds)
     if file is None:
-        raise ValueError(f"--confounds auto: no desc-confounds_timeseries.tsv beside {path}; name the file")
+        raise ValueError(f"--confounds auto found no desc-confounds_timeseries.tsv beside {path}: name the file")
     confounds, used = read_confounds(file, images.confound_columns)
     if len(confounds) != len(series.values):
-        raise ValueError(f"{file}: {len(confounds)} rows for {len(series.values)} volumes of {path.name}")
-    note = f"taken out: {', '.join(used)}"
+        raise ValueError(f"{file} has {len(confounds)} rows, but {path.name} has {len(series.values)} volumes")
+    note = f"confounds regressed out: {listed(used) if used else 'none'}"
     return replace(series, values=without_confounds(series.values, confounds), notes=(*series.notes, note))
 
 
@@ -162,17 +157,17 @@ def _events(path: Path, series: Series, design: Design) -> tuple[list[Event], Se
         return [], series
     events = read_events(file)
     if series.tr is None:
-        raise ValueError(f"{file}: events are in seconds, and nobody says how far volumes are apart; give --tr")
+        raise ValueError(f"{file}: events are in seconds, but the time between volumes is unknown: add --tr")
     n = len(series.values)
-    kept, words = within(events, design.start, design.start + n * series.tr)
-    unseen = never_seen(kept, design.start + np.arange(n) * series.tr, design.delay, series.tr)
-    notes = [*doubts_about(file, events), *([words] if words else []), *unseen]
+    kept, clipped = clip_events(events, design.start, design.start + n * series.tr)
+    unobserved = unobserved_conditions(kept, design.start + np.arange(n) * series.tr, design.delay, series.tr)
+    notes = [*suspicious_events(file, events), *([clipped] if clipped else []), *unobserved]
     return kept, replace(series, notes=(*series.notes, *notes))
 
 
 def _standardised(series: Series) -> Series:
-    """So that the lams of regions and subjects can be averaged; a network does not depend on units."""
-    # A power of two first: it rounds nothing, and squares of very large or small numbers have room.
+    """In standard deviations, so that the lam of regions and subjects can be averaged."""
+    # Scaled by a power of two first, which rounds nothing, so that squares neither overflow nor underflow.
     values = np.ldexp(series.values, -np.frexp(np.abs(series.values).max(axis=0))[1])
     values -= values.mean(axis=0)
     return replace(series, values=values / values.std(axis=0))

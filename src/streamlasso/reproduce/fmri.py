@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow
 
 from streamlasso._files import write_whole
+from streamlasso._text import listed
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.imaging.bids import conditions_of
+from streamlasso.network.imaging.events import conditions_of
 from streamlasso.network.imaging.nifti import is_nifti
-from streamlasso.network.imaging.series import named
 from streamlasso.network.options import Design, Images
-from streamlasso.network.results import follow, mean_over_nodes
+from streamlasso.network.results import follow_sparse, mean_over_nodes
 from streamlasso.network.subjects import Subject, find_files, read_subject
 from streamlasso.report.page import versions, write_figure
 from streamlasso.reproduce.page import PACKAGES, write_index
@@ -153,7 +153,7 @@ def _series_in(data: Path) -> list[Path]:
     found = find_files([data])
     images = [path.name for path in found if is_nifti(path)]
     if images:
-        raise ValueError(f"--data {data}: {named(images, 3)}: an image; region series are needed, CSV for one")
+        raise ValueError(f"--data {data}: {listed(images, 3)}: an image; region series are needed, CSV for one")
     return found
 
 
@@ -178,7 +178,7 @@ def _lams(subjects: Sequence[Subject], setting: Mapping[str, Any]) -> np.ndarray
     """(subject, time): mean lam over the regions."""
     found = []
     for subject in subjects:
-        trace, _ = follow(StreamingNetwork(memory=R, **setting), subject.series.values)
+        trace, _ = follow_sparse(StreamingNetwork(memory=R, **setting), subject.series.values)
         found.append(mean_over_nodes(trace.lam, trace.lam_max))
     shortest = min(map(len, found))
     return np.array([lam[:shortest] for lam in found])

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from matplotlib.figure import Figure
 from pyarrow import parquet
 
-from streamlasso.network.imaging.bids import Event
+from streamlasso.network.imaging.events import Event
 from streamlasso.network.report.figures import BAND, LINE, draw_lam_on
 
 

@@ -6,13 +6,7 @@ import pytest
 from scipy.ndimage import center_of_mass
 
 from streamlasso.network.imaging.atlas import load_atlas, read_coords, read_names, same_grid
-from streamlasso.network.imaging.nifti import load_run, read_run, seconds_per_volume
-from support.scans import AFFINE, LABELS, NAMES, SHAPE, atlas_labels, made_run, region_means, save_atlas, save_nifti
-
-
-@pytest.fixture
-def atlas(tmp_path):
-    return load_atlas(save_atlas(tmp_path / "atlas.nii.gz"))
+from support.scans import AFFINE, LABELS, NAMES, SHAPE, atlas_labels, save_atlas, save_nifti
 
 
 def test_labels_names_and_centres(atlas):
@@ -38,7 +32,7 @@ def test_names_come_from_a_file_a_list_or_numbers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "message"),
     [
         (np.zeros((*SHAPE, 3)), "4 dimensions"),
         (np.full(SHAPE, 0.5), "whole numbers"),
@@ -46,41 +40,41 @@ def test_names_come_from_a_file_a_list_or_numbers(tmp_path):
         (np.ones(SHAPE), "1 regions"),
     ],
 )
-def test_what_is_no_atlas_is_refused(tmp_path, data, words):
-    with pytest.raises(ValueError, match=words):
+def test_an_image_that_is_not_an_atlas_is_refused(tmp_path, data, message):
+    with pytest.raises(ValueError, match=message):
         load_atlas(save_nifti(tmp_path / "a.nii", np.asarray(data, dtype=np.float32)))
 
 
 def test_a_damaged_atlas_is_refused(tmp_path):
     path = save_atlas(tmp_path / "a.nii")
     path.write_bytes(path.read_bytes()[:400])
-    with pytest.raises(ValueError, match=r"--atlas .*a.nii: no image that can be read"):
+    with pytest.raises(ValueError, match=r"--atlas .*a.nii cannot be read as an image"):
         load_atlas(path)
 
 
-def test_the_same_grid_is_left_alone(atlas):
+def test_on_the_same_grid_nothing_is_resampled(atlas):
     assert atlas.onto(SHAPE, AFFINE + 1e-6) == (atlas, [])
     assert not same_grid(SHAPE, AFFINE, SHAPE, np.diag([2.0, 3, 3, 1]))
 
 
-def test_another_grid_is_met_by_the_nearest_label(atlas):
+def test_on_another_grid_each_voxel_has_the_nearest_label(atlas):
     """Voxels of a third of the side: every one of them lies within a known voxel of the atlas."""
     fine = AFFINE.copy()
     fine[:3, :3] /= 3
     fine[:3, 3] -= 1.0
     shape = tuple(3 * side for side in SHAPE)
-    moved, notes = atlas.onto(shape, fine)
+    resampled, notes = atlas.onto(shape, fine)
     expected = np.kron(atlas_labels(), np.ones((3, 3, 3), dtype=int))
-    np.testing.assert_array_equal(np.asarray(moved.image().dataobj), expected)
+    np.testing.assert_array_equal(np.asarray(resampled.image().dataobj), expected)
     assert len(notes) == 1
     assert "6 x 5 x 4 voxels of 3 x 3 x 3 mm" in notes[0]
     assert "18 x 15 x 12 voxels of 1 x 1 x 1 mm" in notes[0]
 
 
-def test_regions_outside_of_the_image_are_named(atlas):
-    moved, (note,) = atlas.onto((4, *SHAPE[1:]), AFFINE)
-    assert note.endswith("left out: left side, right side")
-    assert moved.sizes.tolist()[-2:] == [0, 0]
+def test_regions_outside_the_image_are_noted(atlas):
+    resampled, (note,) = atlas.onto((4, *SHAPE[1:]), AFFINE)
+    assert note.endswith("left out, without voxels there: left side and right side")
+    assert resampled.sizes.tolist()[-2:] == [0, 0]
 
 
 def test_grids_that_do_not_overlap_are_refused(atlas):
@@ -90,15 +84,15 @@ def test_grids_that_do_not_overlap_are_refused(atlas):
         atlas.onto(SHAPE, away)
 
 
-def test_grids_that_sound_alike_are_told_apart(atlas):
+def test_grids_with_the_same_description_are_distinguished(atlas):
     shifted = AFFINE.copy()
     shifted[0, 3] += 1.0
-    assert "voxels of 3 x 3 x 3 mm, 1 mm off at most) are on different grids" in atlas.onto(SHAPE, shifted)[1][0]
-    turned = AFFINE @ np.diag([-1.0, 1, 1, 1])
-    turned[0, 3] += 15
-    moved, (note,) = atlas.onto(SHAPE, turned)
-    assert ", 15 mm off at most)" in note
-    np.testing.assert_array_equal(moved.labels, atlas.labels[::-1])
+    assert "voxels of 3 x 3 x 3 mm, up to 1 mm off) are on different grids" in atlas.onto(SHAPE, shifted)[1][0]
+    flipped = AFFINE @ np.diag([-1.0, 1, 1, 1])
+    flipped[0, 3] += 15
+    resampled, (note,) = atlas.onto(SHAPE, flipped)
+    assert ", up to 15 mm off)" in note
+    np.testing.assert_array_equal(resampled.labels, atlas.labels[::-1])
 
 
 TABLES = {
@@ -112,13 +106,13 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_names_are_found_in_the_tables_that_people_have(tmp_path, name):
+def test_names_are_found_in_common_tables(tmp_path, name):
     (tmp_path / name).write_text(TABLES[name])
     assert read_names(tmp_path / name, [2, 7, 11]) == ("A", "B", "C")
 
 
 @pytest.mark.parametrize("names", [("area 1", "area 2", "area 3"), ("left V1", "left M1", "right V1"), ("1", "2", "3")])
-def test_names_of_two_words_are_no_table(tmp_path, names):
+def test_names_of_two_words_are_not_a_table(tmp_path, names):
     (tmp_path / "names.txt").write_text("\n".join(names))
     assert read_names(tmp_path / "names.txt", [1, 2, 3]) == names
 
@@ -136,79 +130,3 @@ def test_coords_by_name_or_in_order(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="x, y, z"):
         read_coords(path, ("a",))
-
-
-# --- runs -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_run_becomes_the_means_of_its_regions(tmp_path, atlas):
-    run = made_run(8)
-    series = read_run(save_nifti(tmp_path / "run.nii.gz", run, tr=0.72), atlas)
-    np.testing.assert_allclose(series.values, [region_means(run[..., t]) for t in range(8)], rtol=1e-5)
-    assert (series.regions, series.subject) == (NAMES, "run")
-    assert series.tr == pytest.approx(0.72)
-    np.testing.assert_allclose(series.coords, atlas.centres)
-
-
-@pytest.mark.parametrize("name", ["run.nii", "run.nii.gz"])
-def test_large_runs_are_read_in_pieces_from_the_disk(tmp_path, atlas, monkeypatch, name):
-    monkeypatch.setattr("streamlasso.network.imaging.nifti.LARGE", 0)
-    monkeypatch.setattr("streamlasso.network.imaging.nifti.BLOCK_BYTES", 3 * 8 * np.prod(SHAPE))
-    run = made_run(8)
-    series = read_run(save_nifti(tmp_path / name, run, tr=0.72), atlas)
-    np.testing.assert_allclose(series.values, [region_means(run[..., t]) for t in range(8)], rtol=1e-5)
-    assert series.tr == pytest.approx(0.72)
-
-
-@pytest.mark.filterwarnings("error")
-def test_a_voxel_that_is_not_a_number_is_no_zero(tmp_path, atlas):
-    run = made_run(8)
-    run[*np.argwhere(atlas_labels() == LABELS[1])[0], 5] = np.nan
-    run[*np.argwhere(atlas_labels() == 0)[0], 2] = np.nan
-    series = read_run(save_nifti(tmp_path / "run.nii.gz", run, tr=0.72), atlas)
-    np.testing.assert_allclose(series.values, [region_means(run[..., t]) for t in range(8)], rtol=1e-5)
-    assert np.isnan(series.values).sum() == np.isnan(series.values[5, 1]) == 1
-    assert f"{NAMES[1]}: not a number at some time points; left out" in series.usable().notes
-
-
-def test_scaled_integers_are_read_as_what_they_stand_for(tmp_path, atlas):
-    image = nibabel.Nifti1Image(made_run(4), AFFINE)
-    image.set_data_dtype(np.int16)
-    nibabel.save(image, tmp_path / "run.nii.gz")
-    stored = nibabel.load(tmp_path / "run.nii.gz").get_fdata()
-    assert nibabel.load(tmp_path / "run.nii.gz").dataobj.slope != 1
-    series = read_run(tmp_path / "run.nii.gz", atlas)
-    np.testing.assert_allclose(series.values, [region_means(stored[..., t]) for t in range(4)], rtol=1e-5)
-
-
-def test_regions_that_the_image_does_not_reach_are_left_out_by_name(tmp_path, atlas):
-    run = made_run(8)[:4]
-    series = read_run(save_nifti(tmp_path / "run.nii", run, tr=0.72), atlas)
-    assert series.regions == NAMES[:4]
-    assert len(series.notes) == 1
-    assert "left side, right side" in series.notes[0]
-    expected = [[run[..., t][atlas_labels()[:4] == value].mean() for value in LABELS[:4]] for t in range(8)]
-    np.testing.assert_allclose(series.values, expected, rtol=1e-5)
-
-
-def test_milliseconds_are_seconds(tmp_path):
-    image = nibabel.Nifti1Image(made_run(3), AFFINE)
-    image.header.set_xyzt_units("mm", "msec")
-    image.header.set_zooms((3, 3, 3, 720))
-    nibabel.save(image, tmp_path / "run.nii")
-    assert seconds_per_volume(tmp_path / "run.nii", load_run(tmp_path / "run.nii")) == pytest.approx(0.72)
-
-
-def test_milliseconds_that_are_called_seconds_are_told(tmp_path, atlas):
-    series = read_run(save_nifti(tmp_path / "run.nii", made_run(3), tr=2000.0), atlas)
-    assert series.tr == 2.0
-    assert series.notes == ("2000 s between volumes, it says: taken for milliseconds, 2 s",)
-
-
-def test_volumes_and_damaged_runs_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"6 x 5 x 4; a run is 4-D.*--watch"):
-        load_run(save_nifti(tmp_path / "one.nii", made_run(1)[..., 0]))
-    path = save_nifti(tmp_path / "run.nii.gz", made_run(10))
-    path.write_bytes(path.read_bytes()[:-2000])
-    with pytest.raises(ValueError, match="damaged or cut short"):
-        load_run(path)

@@ -1,4 +1,4 @@
-"""Slices into volumes: in any order, the same voxels at the same places; what does not fit is told."""
+"""Slices into volumes: in any order, the same voxels at the same positions; what does not fit is refused."""
 
 import itertools
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamlasso.network.imaging.slices import MOST_WAITING, Stacks
+from streamlasso.network.imaging.slices import MAX_WAITING, Stacks
 from streamlasso.network.imaging.volumes import Refused, Slice, Volume, read_volume
 from support.scans import SHAPE, made_run, save_slice, save_slices
 
@@ -17,7 +17,7 @@ N = SHAPE[2]
 
 
 def piece(number, k, series="a", apart=3.0):
-    """A slice whose only voxel says which it is."""
+    """A slice whose only voxel identifies it."""
     affine = np.eye(4)
     affine[2, 3] = apart * k
     return Slice(np.full((1, 1), 100.0 * number + k), affine, apart * k, series, number)
@@ -28,7 +28,7 @@ def numbers(volumes):
 
 
 @pytest.mark.parametrize("tag", ["TemporalPositionIdentifier", "AcquisitionNumber"])
-def test_voxels_lie_where_the_headers_say(tmp_path, tag):
+def test_voxels_are_where_the_headers_say(tmp_path, tag):
     """The oracle is DICOM's equation, slice by slice: rows along y, columns along x, NIfTI's the other way."""
     stacks, volumes = Stacks(), []
     for number in (1, 2):
@@ -60,55 +60,57 @@ def test_any_order_of_the_slices_gives_the_same_volume(tmp_path, order):
         np.testing.assert_array_equal(upwards, run[..., volume.number - 1])
 
 
-def test_a_volume_is_whole_with_its_last_slice_once_two_have_shown_how_many_there_are():
+def test_a_volume_is_complete_with_its_last_slice_once_two_have_the_same_positions():
     stacks = Stacks()
-    came = {(number, k): numbers(stacks.add(piece(number, k))) for number in (1, 2, 3) for k in range(N)}
-    assert {key: whole for key, whole in came.items() if whole} == {(2, N - 1): [1, 2], (3, N - 1): [3]}
+    completed = {(number, k): numbers(stacks.add(piece(number, k))) for number in (1, 2, 3) for k in range(N)}
+    assert {key: volumes for key, volumes in completed.items() if volumes} == {(2, N - 1): [1, 2], (3, N - 1): [3]}
     assert stacks.n_waiting == 0
 
 
-def test_a_first_volume_with_a_hole_is_no_measure():
+def test_an_incomplete_first_volume_does_not_define_the_positions():
     stacks = Stacks()
     for number in (1, 2, 3):
         for k in range(N):
             if (number, k) != (1, 1):
                 found = stacks.add(piece(number, k))
     assert numbers(found) == [2, 3]
-    assert stacks.came("a", 1) == f"{N - 1} of {N} slices"
-    assert stacks.came("a", 2) == stacks.came("b", 1) == stacks.came(None, 7) == ""
+    assert stacks.partial("a", 1) == f"{N - 1} of {N} slices"
+    assert stacks.partial("a", 2) == stacks.partial("b", 1) == stacks.partial(None, 7) == ""
     assert numbers(stacks.add(piece(1, 1))) == [1]
 
 
-def test_slices_at_other_places_are_refused_in_words():
+def test_slices_at_other_positions_are_refused():
     stacks = Stacks()
     for number, k in itertools.product((1, 2), range(N)):
         stacks.add(piece(number, k))
-    with pytest.raises(Refused, match=r"4 slices from 0 to 9 mm; this one is at 12 mm") as refused:
+    with pytest.raises(Refused, match=r"at 12 mm, where earlier volumes have none .4 slices from 0 to 9 mm") as refused:
         stacks.add(piece(3, N))
     assert refused.value.series == "a"
 
 
-def test_volumes_that_share_a_number_are_refused_in_words():
+def test_volumes_that_share_a_number_are_refused():
     stacks = Stacks()
     for k in range(N):
         stacks.add(piece(1, k))
-    with pytest.raises(Refused, match="cannot be told apart by TemporalPositionIdentifier or AcquisitionNumber"):
+    with pytest.raises(
+        Refused, match="TemporalPositionIdentifier or AcquisitionNumber does not distinguish the volumes"
+    ):
         stacks.add(piece(1, 0))
 
 
-def test_slices_of_another_shape_or_direction_are_refused_in_words():
-    """A localiser has slices in three directions."""
+def test_slices_of_another_shape_or_orientation_are_refused():
+    """A localiser has slices in three orientations."""
     stacks = Stacks()
     stacks.add(piece(1, 0))
     turned = piece(1, 1)
     turned.affine[:3, :3] = [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
     larger = replace(piece(1, 1), data=np.zeros((2, 1)))
     for odd in (turned, larger):
-        with pytest.raises(Refused, match="another shape or direction than others of volume 1"):
+        with pytest.raises(Refused, match="its shape or orientation differs from other slices of volume 1"):
             stacks.add(odd)
 
 
-def test_slices_that_are_not_evenly_apart_are_no_volume():
+def test_unevenly_spaced_slices_are_not_a_volume():
     stacks = Stacks()
     for number in (1, 2):
         for k in (0, 1, 5):
@@ -126,14 +128,14 @@ def test_echoes_are_series_of_their_own(tmp_path):
         np.testing.assert_array_equal(np.unique(volume.data), WHOLE.ravel() + 1000 * int(volume.series.split()[-1]))
 
 
-def test_slices_that_never_become_volumes_are_let_go():
+def test_slices_that_never_become_volumes_are_dropped():
     stacks = Stacks()
-    for number in range(1, 10 * MOST_WAITING):
+    for number in range(1, 10 * MAX_WAITING):
         stacks.add(piece(number, number % 7))
-    assert stacks.n_waiting <= MOST_WAITING + 1
+    assert stacks.n_waiting <= MAX_WAITING + 1
 
 
-def test_a_slice_knows_its_volume_and_place(tmp_path):
+def test_a_slice_has_its_volume_and_position(tmp_path):
     found = read_volume(save_slice(tmp_path / "a.dcm", 17, data=WHOLE[..., 2], place=-6.0, AcquisitionNumber=5))
     assert isinstance(found, Slice)
     assert (found.number, abs(found.place)) == (5, 6.0)
@@ -141,8 +143,8 @@ def test_a_slice_knows_its_volume_and_place(tmp_path):
 
 
 @given(st.permutations([(number, k) for number in range(1, 5) for k in range(3)]))
-def test_whatever_the_order_volumes_are_whole_or_not_there(order):
-    """At worst the first ones show fewer places than there are, and slices elsewhere are refused; none is mixed."""
+def test_in_any_order_volumes_are_complete_or_absent(order):
+    """At worst the first volumes define too few positions, and other slices are refused; none are mixed."""
     stacks, found, refused = Stacks(), [], 0
     for number, k in order:
         try:

@@ -1,4 +1,4 @@
-"""The report: the slider's numbers are the networks', the page fetches nothing, and in a browser the slider moves."""
+"""The page: its frames are the networks, nothing is fetched, and in a browser the slider moves."""
 
 import base64
 import json
@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.imaging.bids import Event
-from streamlasso.network.options import Design
-from streamlasso.network.recorded import write_group
-from streamlasso.network.report.frames import MOST_FRAMES, frames
+from streamlasso.network.imaging.events import Event
+from streamlasso.network.options import Design, Model
+from streamlasso.network.report.frames import MAX_FRAMES, frames
 from streamlasso.network.report.group import Group
-from streamlasso.network.results import Followed, follow
+from streamlasso.network.report.write import write_report
+from streamlasso.network.results import SubjectResult, follow_sparse
 from support.browser import CHROMIUM, Browser
 
 EVENTS = (Event(5.0, 6.0, "fear"), Event(15.0, 6.0, "neutral"))
@@ -28,10 +28,10 @@ def made_group(n=60, p=5, subjects=2, coords=False, seed=0):
         X = rng.normal(size=(n, p))
         X[:, 1] += X[:, 0]
         X[n // 2 :, 3] -= X[n // 2 :, 2]
-        trace, edges = follow(StreamingNetwork(memory=0.9), X)
+        trace, edges = follow_sparse(StreamingNetwork(memory=0.9), X)
         places = rng.uniform(-40, 40, size=(p, 3)) if coords else None
         found.append(
-            Followed(
+            SubjectResult(
                 f"sub-{k}", regions, np.arange(n), 0.5 * np.arange(n), trace.lam, trace.lam_max, trace.loss,
                 trace.n_active, edges, places, EVENTS,
             )
@@ -40,7 +40,7 @@ def made_group(n=60, p=5, subjects=2, coords=False, seed=0):
 
 
 def decoded(part, scale):
-    """Frames of one subject as lists of (source, target, strength), by nothing but the documented layout."""
+    """The frames of one subject as lists of (source, target, strength), from the documented layout alone."""
     counts, source, target, strength = (
         np.frombuffer(base64.b64decode(part[name]), "<i2") for name in ("counts", "source", "target", "strength")
     )
@@ -53,23 +53,23 @@ def decoded(part, scale):
 
 def test_frames_are_the_networks():
     group = made_group()
-    told = frames(group)
-    assert [part["name"] for part in told["subjects"]] == ["mean of all subjects", "sub-0", "sub-1"]
-    for k, part in enumerate(told["subjects"][1:]):
-        for t, edges in enumerate(decoded(part, told["scale"])):
+    data = frames(group)
+    assert [part["name"] for part in data["subjects"]] == ["mean of all subjects", "sub-0", "sub-1"]
+    for k, part in enumerate(data["subjects"][1:]):
+        for t, edges in enumerate(decoded(part, data["scale"])):
             network = group.subjects[k].edges.at(t)
             assert len(edges) == part["total"][t] == np.count_nonzero(network) // 2
             for i, j, strength in edges:
-                assert strength == pytest.approx(network[i, j], abs=told["scale"] / 32767)
-    mean = decoded(told["subjects"][0], told["scale"])[40]
+                assert strength == pytest.approx(network[i, j], abs=data["scale"] / 32767)
+    mean = decoded(data["subjects"][0], data["scale"])[40]
     both = (group.subjects[0].edges.at(40) + group.subjects[1].edges.at(40)) / 2
     assert {(i, j) for i, j, _ in mean} == set(zip(*np.nonzero(np.triu(both)), strict=True))
 
 
-def test_frames_of_long_runs_are_few_and_keep_the_strongest():
+def test_long_runs_have_few_frames_with_the_strongest_edges():
     rng = np.random.default_rng(1)
-    trace, edges = follow(StreamingNetwork(), rng.normal(size=(700, 30)))
-    subject = Followed(
+    trace, edges = follow_sparse(StreamingNetwork(), rng.normal(size=(700, 30)))
+    subject = SubjectResult(
         "one",
         tuple(map(str, range(30))),
         np.arange(700),
@@ -80,11 +80,11 @@ def test_frames_of_long_runs_are_few_and_keep_the_strongest():
         trace.n_active,
         edges,
     )
-    told = frames(Group((subject,), Design()))
-    part = told["subjects"][0]
-    assert len(told["moments"]) == len(part["total"]) <= MOST_FRAMES
-    assert told["moments"][-1] == "time point 699"
-    last = decoded(part, told["scale"])[-1]
+    data = frames(Group((subject,), Design()))
+    part = data["subjects"][0]
+    assert len(data["moments"]) == len(part["total"]) <= MAX_FRAMES
+    assert data["moments"][-1] == "time point 699"
+    last = decoded(part, data["scale"])[-1]
     network = np.abs(np.triu(edges.at(699)))
     kept = [abs(strength) for *_, strength in last]
     assert kept == sorted(kept, reverse=True)
@@ -95,25 +95,25 @@ def test_frames_of_long_runs_are_few_and_keep_the_strongest():
 def page(request, tmp_path_factory):
     out = tmp_path_factory.mktemp("page")
     group = made_group(coords=request.param)
-    write_group(out, group, {"model": {}})
+    write_report(out, group, Model(), {})
     return out / "report.html", group
 
 
-def test_the_page_needs_nothing_from_elsewhere(page):
+def test_the_page_fetches_nothing(page):
     text = page[0].read_text()
     assert not re.findall(r'(?:src|href)="(?!data:|#)', text)
     assert "http" not in re.sub(r"http://www.w3.org\S*|https://\S*creativecommons\S*|data:[^\"]*", "", text)
     assert len(text) < 3e6
 
 
-def test_what_is_not_set_is_not_listed(page):
+def test_unset_options_are_not_listed(page):
     text = page[0].read_text()
     assert "design tr" in text
     assert "design at" not in text
     assert "None" not in text
 
 
-def test_nasty_names_are_words_not_markup(page):
+def test_names_are_escaped(page):
     text = page[0].read_text()
     assert "<b>|" not in text
     data = json.loads(re.search(r'id="network-data">(.*?)</script>', text, re.DOTALL)[1])

@@ -1,4 +1,4 @@
-"""Packages that only some need: asked for when they are needed, with the words that say how to get them."""
+"""Optional packages, imported where they are used; the error names the extra to install."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from importlib import import_module
 from typing import Any
 
 
-def needs_fmri(module: str) -> Any:
+def import_fmri(module: str) -> Any:
     """A module of nibabel, nilearn, pydicom or watchdog.
 
-    >>> needs_fmri("nosuchmodule")
+    >>> import_fmri("nosuchmodule")
     Traceback (most recent call last):
     ImportError: images need nosuchmodule: pip install "streamlasso[fmri]"
     """
     try:
         with warnings.catch_warnings():
-            # nibabel calls its DICOM readers experimental whenever they are loaded.
+            # nibabel warns that its DICOM readers are experimental whenever they are imported.
             warnings.simplefilter("ignore", UserWarning)
             return import_module(module)
     except ImportError as error:

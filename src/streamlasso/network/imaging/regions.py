@@ -1,4 +1,4 @@
-"""Files of a scanner -> the mean of each region of an atlas, as soon as a volume is whole."""
+"""Files from a scanner -> the mean of each region of an atlas, as soon as a volume is complete."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from streamlasso.network.imaging.volumes import Reading, Refused, Slice, Volume,
 
 
 class RegionReader:
-    """Files -> means over the regions of an atlas. The first volume fixes the grid; others of it are refused.
+    """File -> means over the regions of an atlas. Volumes on another grid than the first are refused.
 
-    notes : what fitting the atlas to that grid did, in words
-    stacks : slices that are no whole volume yet
+    fitted : the atlas on the grid of the first volume
+    notes : what resampling the atlas to that grid did
+    stacks : slices of incomplete volumes
     """
 
     def __init__(self, atlas: Atlas) -> None:
@@ -23,17 +24,17 @@ class RegionReader:
         self.stacks = Stacks()
 
     def __call__(self, path: Path) -> list[Reading]:
-        """The volumes that are whole by this file: one, or as many as its slice has completed."""
+        """The volumes that this file completes: one, or several if its slice showed how many slices a volume has."""
         found = read_volume(path)
         volumes = self.stacks.add(found) if isinstance(found, Slice) else [found]
-        return [Reading(volume.series, volume.number, self._fitted(volume).means(volume.data)) for volume in volumes]
+        return [Reading(volume.series, volume.number, self._atlas_for(volume).means(volume.data)) for volume in volumes]
 
-    def _fitted(self, volume: Volume) -> Atlas:
+    def _atlas_for(self, volume: Volume) -> Atlas:
         if self.fitted is None:
             self.fitted, self.notes = self.atlas.onto(volume.data.shape, volume.affine)
         elif not same_grid(self.fitted.labels.shape, self.fitted.affine, volume.data.shape, volume.affine):
             raise Refused(
-                f"another grid ({grid(volume.data.shape, volume.affine)}) than the first volume's "
+                f"its grid ({grid(volume.data.shape, volume.affine)}) differs from the first volume's "
                 f"({grid(self.fitted.labels.shape, self.fitted.affine)})",
                 volume.series,
                 volume.number,

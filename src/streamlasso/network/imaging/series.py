@@ -1,4 +1,4 @@
-"""Region series: a row a time point, a column a region, from CSV, TSV, plain text, Parquet, Arrow or NumPy files."""
+"""Region series, one row per time point and one column per region: CSV, TSV, text, Parquet, Arrow or NumPy files."""
 
 from __future__ import annotations
 
@@ -14,23 +14,29 @@ from typing import Any, TextIO, cast
 import numpy as np
 import pyarrow
 
+from streamlasso._text import count, listed
 from streamlasso.sources.base import Complaints
 from streamlasso.sources.delimited import Delimited, distinct
 from streamlasso.sources.opening import open_source
 
 SERIES_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".npy", ".npz")
-#: Read where they are named, but not looked for in folders: most of them are notes.
+#: Read if named, but not searched for in folders: most such files are notes.
 TEXT_SUFFIXES = (".txt", ".1d")
-#: Rows from which on a column that rises evenly is no coincidence.
-LEAST_FOR_A_CLOCK = 10
+#: With fewer rows a column may have equal steps by chance.
+MIN_CLOCK_ROWS = 10
+#: Names listed in a note or message.
+MAX_NAMES = 12
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*")
 
 
 @dataclass(frozen=True)
 class Series:
-    """One subject's series. `tr` is the seconds from row to row, `coords` (p, 3) in mm: None where not known.
+    """One subject's series.
 
-    notes : what had to be left out or mended, in words
+    values : (time, region)
+    tr : seconds between rows, or None if unknown
+    coords : (region, 3) in mm, or None if unknown
+    notes : what was left out or changed, as sentences for the report
     """
 
     subject: str
@@ -40,58 +46,50 @@ class Series:
     coords: np.ndarray | None = None
     notes: tuple[str, ...] = ()
 
-    def keep(self, kept: np.ndarray, note: str = "") -> Series:
-        """Some of the regions, by a mask; the others are named in the note, if there is one."""
-        if kept.all():
+    def keep(self, mask: np.ndarray, note: str = "") -> Series:
+        """The regions of a mask; the note, if given, is preceded by the names of the others."""
+        if mask.all():
             return self
-        lost = [name for name, stays in zip(self.regions, kept, strict=True) if not stays]
+        dropped = [name for name, stays in zip(self.regions, mask, strict=True) if not stays]
         return replace(
             self,
-            values=self.values[:, kept],
-            regions=tuple(name for name, stays in zip(self.regions, kept, strict=True) if stays),
-            coords=None if self.coords is None else self.coords[kept],
-            notes=(*self.notes, f"{named(lost)}: {note}") if note else self.notes,
+            values=self.values[:, mask],
+            regions=tuple(name for name, stays in zip(self.regions, mask, strict=True) if stays),
+            coords=None if self.coords is None else self.coords[mask],
+            notes=(*self.notes, f"{listed(dropped, MAX_NAMES)}: {note}") if note else self.notes,
         )
 
     def usable(self) -> Series:
-        """Without regions that hold no number somewhere, or the same number everywhere."""
+        """Without regions that have missing values or are constant."""
         if len(self.values) < 2:
-            raise ValueError(f"{self.subject}: a network needs two time points or more")
+            raise ValueError(
+                f"{self.subject}: {count(len(self.values), 'time point')}, but a network needs two or more"
+            )
         finite = np.isfinite(self.values).all(axis=0)
-        series = self.keep(finite, "not a number at some time points; left out")
+        series = self.keep(finite, "missing values at some time points; left out")
         series = series.keep(np.ptp(series.values, axis=0) > 0, "constant; left out")
         if len(series.regions) < 2:
             raise ValueError(
-                f"{self.subject}: a network needs two regions that vary, and there "
-                f"{'is one' if len(series.regions) == 1 else 'are none'}. {'. '.join(series.notes)}"
+                f"{self.subject}: {count(len(series.regions), 'varying region')}, but a network needs two or more. "
+                f"{'. '.join(series.notes)}"
             )
         return series
 
     def without_clocks(self) -> Series:
-        """Without columns that count the rows, or the seconds, whatever they are called."""
+        """Without columns that are row numbers or seconds, whatever their name."""
         n = len(self.values)
-        if n < LEAST_FOR_A_CLOCK:
+        if n < MIN_CLOCK_ROWS:
             return self
         first, last = self.values[0], self.values[-1]
         with np.errstate(invalid="ignore", over="ignore"):
             step = (last - first) / (n - 1)
             off = np.abs(self.values - first - np.arange(n)[:, None] * step).max(axis=0)
             clocks = off < np.abs(step) / 2
-        return self.keep(~clocks, "changes by the same from row to row: a clock or a count, not a region; left out")
-
-
-def named(names: Sequence[str], most: int = 12) -> str:
-    """Some names in words, not all if there are many.
-
-    >>> named(["a", "b", "c", "d"], most=2)
-    'a, b and 2 more'
-    """
-    listed = ", ".join(names[:most])
-    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+        return self.keep(~clocks, "equal steps between rows, so row numbers or times, not a region; left out")
 
 
 def subject_of(path: Path) -> str:
-    """The name of a file without its endings.
+    """The subject of a file: its name without the endings.
 
     >>> subject_of(Path("data/subject_1.csv.gz")), subject_of(Path("sub-01_task-rest_desc-preproc_bold.nii.gz"))
     ('subject_1', 'sub-01_task-rest_desc-preproc_bold')
@@ -104,17 +102,17 @@ def subject_of(path: Path) -> str:
 
 
 def is_series(path: Path) -> bool:
-    """By the end of its name."""
+    """Whether the name ends as that of a region series."""
     return path.name.lower().removesuffix(".gz").endswith(SERIES_SUFFIXES)
 
 
 def is_text(path: Path) -> bool:
-    """By the end of its name: text that may be a series, if someone says so."""
+    """Whether the name ends as that of plain text, which is a series only if it is named as data."""
     return path.name.lower().removesuffix(".gz").endswith(TEXT_SUFFIXES)
 
 
 def read_series(path: Path) -> Series:
-    """The numbers of a file as they are, missing ones as nan. Columns without numbers, and clocks, are left out.
+    """The numbers in a file, missing ones as nan. Columns of text, and row numbers or times, are left out.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -122,13 +120,15 @@ def read_series(path: Path) -> Series:
     ...     _ = path.write_text("day,left,right\\nmonday,1,2\\ntuesday,3,\\n")
     ...     series = read_series(path)
     >>> series.regions, series.values.tolist(), series.notes
-    (('left', 'right'), [[1.0, 2.0], [3.0, nan]], ('day: no numbers; left out',))
+    (('left', 'right'), [[1.0, 2.0], [3.0, nan]], ('day: not numeric; left out',))
     """
     series = _read_numpy(path) if path.suffix.lower() in (".npy", ".npz") else _read_table(path)
     series = series.without_clocks()
     n, p = series.values.shape
-    turned = f"{p} regions, but {n} time points: a row is a time point, a column a region; is it the other way round?"
-    return replace(series, notes=(*series.notes, turned)) if p > n else series
+    if p <= n:
+        return series
+    note = f"{p} regions but only {n} time points: rows must be time points; is the matrix transposed?"
+    return replace(series, notes=(*series.notes, note))
 
 
 # --- NumPy ------------------------------------------------------------------------------------------------------------
@@ -139,18 +139,16 @@ def _read_numpy(path: Path) -> Series:
         loaded = np.load(path, allow_pickle=False)
         arrays = {name: loaded[name] for name in loaded.files} if isinstance(loaded, np.lib.npyio.NpzFile) else None
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: no NumPy file of numbers, or one that is cut short ({error})") from error
-    if arrays is None:
-        values, names = loaded, None
-    else:
-        values, names = _of_archive(path, arrays)
+        raise ValueError(f"{path} is not a NumPy file of numbers, or is truncated ({error})") from error
+    values, names = (loaded, None) if arrays is None else _from_archive(path, arrays)
     if values.ndim != 2 or values.dtype.kind not in "fiub":
         raise ValueError(
-            f"{path}: {_shape(values)} of {values.dtype}; a file holds one subject, time points x regions of numbers"
+            f"{path} holds {_shape(values)} of {values.dtype}: use one matrix of numbers per subject, "
+            "time points x regions"
         )
     regions = tuple(names) if names is not None else numbered(values.shape[1])
     if len(regions) != values.shape[1]:
-        raise ValueError(f"{path}: {len(regions)} names for {values.shape[1]} columns")
+        raise ValueError(f"{path} has {len(regions)} names for {values.shape[1]} columns: use one name per column")
     return Series(subject_of(path), np.asarray(values, dtype=float), regions)
 
 
@@ -158,24 +156,24 @@ def _shape(array: np.ndarray) -> str:
     return " x ".join(map(str, array.shape)) or "one value"
 
 
-def _of_archive(path: Path, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, list[str] | None]:
-    """The only matrix, and the only list of words beside it: the regions' names, whatever it is called."""
+def _from_archive(path: Path, arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, list[str] | None]:
+    """The only matrix, and the regions' names: the array "names", or the only list of strings."""
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
     if len(matrices) != 1:
-        there = ", ".join(f"{name} ({_shape(array)})" for name, array in arrays.items()) or "nothing"
-        raise ValueError(f"{path}: one matrix (time points x regions) is needed, alone; in it: {there}")
+        contents = ", ".join(f"{name} ({_shape(array)})" for name, array in arrays.items()) or "nothing"
+        raise ValueError(f"{path} holds {contents}: use exactly one matrix (time points x regions)")
     lists = [name for name, array in arrays.items() if array.ndim == 1 and array.dtype.kind in "US"]
     chosen = "names" if "names" in arrays else lists[0] if len(lists) == 1 else None
-    names = None if chosen is None else [_word(name) for name in np.ravel(arrays[chosen])]
+    names = None if chosen is None else [_decoded(name) for name in np.ravel(arrays[chosen])]
     return arrays[matrices[0]], None if names is None else distinct(names)
 
 
-def _word(name: object) -> str:
+def _decoded(name: object) -> str:
     return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
 
 
 def numbered(p: int) -> tuple[str, ...]:
-    """Names for regions that have none.
+    """Names for unnamed regions.
 
     >>> numbered(3)
     ('region 1', 'region 2', 'region 3')
@@ -189,29 +187,29 @@ def numbered(p: int) -> tuple[str, ...]:
 def _read_table(path: Path) -> Series:
     table, first = _cells(path)
     if not table.num_rows:
-        raise ValueError(f"{path}: there are no rows below the names")
+        raise ValueError(f"{path} has no rows below the column names: use one row per time point")
     found = {name: _numbers(path, name, table[name]) for name in table.column_names}
     columns = {name: values for name, values in found.items() if values is not None}
     if not columns:
-        raise ValueError(f"{path}: no column of numbers; time points x regions are needed")
+        raise ValueError(f"{path} has no numeric column: use one row per time point and one column per region")
     values = np.column_stack(list(columns.values()))
     if first is not None and len(first) == len(columns):
-        note = "no line with names; regions are numbered"
+        note = "no column names; regions are numbered"
         return Series(subject_of(path), np.vstack([first, values]), numbered(len(first)), notes=(note,))
-    words = [name for name in found if name not in columns]
-    notes = (f"{named(words)}: no numbers; left out",) if words else ()
+    text = [name for name in found if name not in columns]
+    notes = (f"{listed(text, MAX_NAMES)}: not numeric; left out",) if text else ()
     return Series(subject_of(path), values, tuple(columns), notes=notes)
 
 
 def _cells(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
-    """What stands below the first line; and the first line, if it holds numbers and not names."""
+    """The rows below the first line; and the first line, if it holds numbers rather than names."""
     complaints = Complaints(on_error="skip")
     source = open_source(str(path), complaints)
     first = None
     if isinstance(source, Delimited):
-        # A network has two columns or more: a single one with blanks in its name is as many columns.
+        # A network has at least two columns: a single one with spaces in its name is several.
         if len(source.columns) == 1 and len(source.columns[0].split()) > 1:
-            return _spaced_cells(path)
+            return _space_separated(path)
         with _text(path) as text:
             first = _values(next(row for row in csv.reader(text, delimiter=source.delimiter) if any(row)))
     try:
@@ -219,36 +217,34 @@ def _cells(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     if complaints.kept:
-        raise ValueError(f"{path}: {complaints.kept[0]}. Mend it")
+        raise ValueError(f"{path}: {complaints.kept[0]}: fix it")
     return pyarrow.Table.from_batches(blocks) if blocks else pyarrow.table({}), first
 
 
-def _spaced_cells(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
-    """Columns with blanks between them, as np.savetxt, AFNI and the HCP write them; names may stand behind a #."""
+def _space_separated(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
+    """Columns separated by spaces, as np.savetxt, AFNI and the HCP write them; the names may follow a #."""
     with _text(path) as text:
         lines = [(number, line) for number, line in enumerate(text, 1) if line.strip()]
-    said = next((line.lstrip("#").split() for _, line in lines if line.startswith("#")), [])
+    comment = next((line.lstrip("#").split() for _, line in lines if line.startswith("#")), [])
     rows = [(number, line.split()) for number, line in lines if not line.startswith("#")]
-    width = len(rows[0][1]) if rows else len(said)
-    names = said if len(said) == width else rows.pop(0)[1]
+    width = len(rows[0][1]) if rows else len(comment)
+    names = comment if len(comment) == width else rows.pop(0)[1]
     for number, row in rows:
         if len(row) != width:
-            raise ValueError(
-                f"{path}: line {number:,}: it has {len(row)} fields, where the first line has {width}. Mend it"
-            )
+            raise ValueError(f"{path}, line {number:,}: {len(row)} fields, but the first line has {width}: fix it")
     columns = [pyarrow.array([row[k] for _, row in rows], pyarrow.string()) for k in range(width)]
     return pyarrow.table(columns, distinct(names)), _values(names)
 
 
 def _text(path: Path) -> TextIO:
     with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    how: Any = gzip.open if packed else open
-    return cast(TextIO, how(path, "rt", encoding="utf-8-sig", errors="replace"))
+        compressed = file.read(2) == b"\x1f\x8b"
+    opener: Any = gzip.open if compressed else open
+    return cast(TextIO, opener(path, "rt", encoding="utf-8-sig", errors="replace"))
 
 
 def _values(cells: Sequence[str]) -> list[float] | None:
-    """A first line that holds a time point, not names. Names can be numbers too, but then they are 1, 2, 3, ..."""
+    """The first line as numbers, or None if it holds names; names that are numbers count up: 1, 2, 3, ..."""
     found = [number for cell in cells if (number := _number(cell.strip() or "nan")) is not None]
     counted = np.array([number for number, cell in zip(found, cells, strict=False) if cell.strip()])
     names = len(found) < len(cells) or np.array_equal(counted, np.arange(len(counted)) + counted[:1])
@@ -256,7 +252,7 @@ def _values(cells: Sequence[str]) -> list[float] | None:
 
 
 def _numbers(path: Path, name: str, column: pyarrow.ChunkedArray) -> np.ndarray | None:
-    """The column as numbers, n/a (as BIDS has it) as nan; None if it begins with a word."""
+    """The column as numbers, BIDS' n/a as nan; None if its first value is text."""
     kind = column.type
     if pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):
         return np.asarray(column.cast(pyarrow.float64()).fill_null(np.nan))
@@ -265,13 +261,15 @@ def _numbers(path: Path, name: str, column: pyarrow.ChunkedArray) -> np.ndarray 
     texts = column.to_pylist()
     first = next((text for text in texts if text is not None), "")
     if DECIMAL_COMMA.fullmatch(first):
-        raise ValueError(f"{path}: {name}: {first}: decimals are written with a point; replace the commas")
+        raise ValueError(f"{path}, column {name}: {first} has a decimal comma: use decimal points")
     if first and _number(first) is None:
         return None
     values = [np.nan if text is None else _number(text) for text in texts]
     if None in values:
         bad = values.index(None)
-        raise ValueError(f"{path}: {name}, row {bad + 1:,}: {texts[bad]!r} is no number. Mend it, or leave it empty")
+        raise ValueError(
+            f"{path}, column {name}, row {bad + 1:,}: {texts[bad]!r} is not a number: fix it, or leave it empty"
+        )
     return np.array(values, dtype=float)
 
 

@@ -1,4 +1,4 @@
-"""Tables -> figures: lam over time above the task's blocks, and networks on a glass brain or on a circle."""
+"""Tables -> figures: lam over time with the blocks of the task, and networks on a glass brain or on a circle."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Curve
 
-from streamlasso.network.imaging.bids import Event
-from streamlasso.network.imaging.extras import needs_fmri
-from streamlasso.network.report.group import Group, matrix_of, pictures
+from streamlasso.network.estimator import sorted_edges
+from streamlasso.network.imaging.events import Event
+from streamlasso.network.imaging.extras import import_fmri
+from streamlasso.network.report.group import Group
+from streamlasso.network.report.tables import matrix_of
 from streamlasso.report.page import write_figure
 
-#: Blue is positive, red is negative; darker against lighter, and whole against dashed, so that grey print tells them.
+#: Blue is positive, red negative; they also differ in lightness, and in solid and dashed lines, for grey print.
 POSITIVE, NEGATIVE = "#0b3c6f", "#e0503c"
 LINE, BAND, GREY = "#1b1b1b", "#9a9a9a", "#8a8a8a"
-#: Fills of the conditions, in the order in which they come: they differ in lightness, and in hatch.
+#: Fills of the conditions, in order of appearance: color and hatch.
 FILLS = (
     ("#d5ead5", ""),
     ("#b9b3de", "///"),
@@ -31,18 +33,21 @@ FILLS = (
     ("#eec9c2", "xx"),
     ("#dddddd", ""),
 )
-#: Edges that are drawn at most, for each region, and in all: more is a ball of wool.
-EDGES_A_REGION, MOST_EDGES = 3, 75
-#: Regions whose names fit around a circle.
-MOST_NAMES = 60
-#: Dashed, and the width of the strongest edge.
-DASHES, WIDEST = (0, (3.2, 1.6)), 3.0
+#: Edges drawn at most, for each region and in all: more cannot be told apart.
+EDGES_PER_REGION, MAX_EDGES = 3, 75
+#: Names that fit around a circle.
+MAX_CIRCLE_NAMES = 60
+DASHES = (0, (3.2, 1.6))
+#: Line width of the strongest edge.
+MAX_WIDTH = 3.0
+#: The coordinates across and up in a view along each axis.
+VIEW_AXES = {"x": [1, 2], "y": [0, 2], "z": [0, 1]}
 
 
 def write_figures(out: Path, lam: pyarrow.Table, edges: pyarrow.Table, group: Group) -> dict[str, tuple[Figure, str]]:
-    """lam and networks as PNG and SVG; the figures, with words for who cannot see them."""
+    """lam and networks as PNG and SVG; the figures by name, with their text alternatives."""
     coords = group.coords
-    matrices = {title: matrix_of(edges, title, group.regions) for title in pictures(group)}
+    matrices = {title: matrix_of(edges, title, group.regions) for title in group.pictures()}
     where = "a circle" if coords is None else "a glass brain"
     blocks = ", with the blocks of the task" if group.events else ""
     figures = {
@@ -58,7 +63,7 @@ def write_figures(out: Path, lam: pyarrow.Table, edges: pyarrow.Table, group: Gr
 
 
 def draw_lam(lam: pyarrow.Table, events: Sequence[Event], n_subjects: int) -> Figure:
-    """The mean lam with its band, on the blocks of the task: the paper's figure, top."""
+    """The mean lam with its band over the blocks of the task, as in the paper's figure."""
     figure = Figure(figsize=(8, 3.2), layout="constrained")
     axes = figure.subplots()
     draw_lam_on(axes, lam, events, n_subjects)
@@ -67,7 +72,7 @@ def draw_lam(lam: pyarrow.Table, events: Sequence[Event], n_subjects: int) -> Fi
 
 
 def draw_lam_on(axes: Axes, lam: pyarrow.Table, events: Sequence[Event], n_subjects: int) -> None:
-    """The same, on axes that are there."""
+    """`draw_lam` on given axes."""
     timed = lam["seconds"].null_count == 0
     x = (lam["seconds"] if timed else lam["t"]).to_numpy()
     mean, low, high = (lam[name].to_numpy() for name in ("mean", "low", "high"))
@@ -75,31 +80,31 @@ def draw_lam_on(axes: Axes, lam: pyarrow.Table, events: Sequence[Event], n_subje
         shade(axes, events)
     band = "± 1 standard error" if n_subjects > 1 else "quartiles of the regions"
     axes.fill_between(x, low, high, color=BAND, alpha=0.55, linewidth=0, label=band, zorder=2)
-    whose = f"mean lam of {n_subjects} subjects" if n_subjects > 1 else "mean lam of all regions"
-    axes.plot(x, mean, color=LINE, linewidth=1.5, label=whose, zorder=3)
+    label = f"mean lam of {n_subjects} subjects" if n_subjects > 1 else "mean lam of all regions"
+    axes.plot(x, mean, color=LINE, linewidth=1.5, label=label, zorder=3)
     axes.set(xlabel="time (s)" if timed else "time point", ylabel="lam")
-    axes.set(xlim=(x[0], max(x[-1], x[0] + 1)), ylim=_settled(low, high))
+    axes.set(xlim=(x[0], max(x[-1], x[0] + 1)), ylim=_lam_limits(low, high))
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _settled(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
-    """Limits that show lam once it is under way: its first guesses can be many times larger, and leave the picture."""
-    later = slice(warm_up(len(low)), None)
-    found = np.concatenate([low[later], high[later]])
-    found = found[np.isfinite(found)]
-    bottom, top = (float(found.min()), float(found.max())) if len(found) else (0.0, 1.0)
+def _lam_limits(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
+    """Axis limits for lam after the warm-up: its first values can be many times larger, and are cut off."""
+    settled = slice(warm_up(len(low)), None)
+    values = np.concatenate([low[settled], high[settled]])
+    values = values[np.isfinite(values)]
+    bottom, top = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     margin = 0.12 * (top - bottom) or 0.1 * top or 1.0
     return max(0.0, bottom - margin), top + margin
 
 
 def warm_up(n: int) -> int:
-    """Time points at the start that say more about the first guess than about the data."""
+    """The number of first time points at which lam still depends on its initial value."""
     return min(max(15, n // 20), n // 2)
 
 
 def shade(axes: Axes, events: Sequence[Event]) -> None:
-    """The blocks of each condition, as they were shown."""
-    fills = fills_of(dict.fromkeys(event.condition for event in events))
+    """Shade the blocks of each condition."""
+    fills = condition_fills(dict.fromkeys(event.condition for event in events))
     labelled: set[str] = set()
     for event in events:
         label, color, hatch = fills[event.condition]
@@ -116,10 +121,10 @@ def shade(axes: Axes, events: Sequence[Event]) -> None:
         labelled.add(label)
 
 
-def fills_of(conditions: Iterable[str]) -> dict[str, tuple[str, str, str]]:
-    """What each condition is called in a legend, its color and its hatch. Those for which there are none share one.
+def condition_fills(conditions: Iterable[str]) -> dict[str, tuple[str, str, str]]:
+    """Label in the legend, color and hatch of each condition; if there are too many, the last ones share a fill.
 
-    >>> [label for label, *_ in fills_of("abcdefg").values()]
+    >>> [label for label, *_ in condition_fills("abcdefg").values()]
     ['a', 'b', 'c', 'd', 'e', '2 others', '2 others']
     """
     names = list(conditions)
@@ -129,7 +134,7 @@ def fills_of(conditions: Iterable[str]) -> dict[str, tuple[str, str, str]]:
 
 
 def _literal(name: str) -> str:
-    """For a legend, which takes what stands between two dollars for a formula."""
+    """For a legend, where text between dollar signs would be a formula."""
     return name.replace("$", r"\$")
 
 
@@ -137,7 +142,7 @@ def _literal(name: str) -> str:
 
 
 def draw_networks(matrices: dict[str, np.ndarray], regions: Sequence[str], coords: np.ndarray | None = None) -> Figure:
-    """One picture a network, all on one scale: on a glass brain if coordinates (mm) are given, else on a circle.
+    """One panel per network, on one scale: on a glass brain if coordinates (mm) are given, else on a circle.
 
     >>> import numpy as np
     >>> figure = draw_networks({"now": np.array([[0, 0.4], [0.4, 0]])}, ["left", "right"])
@@ -153,51 +158,44 @@ def draw_networks(matrices: dict[str, np.ndarray], regions: Sequence[str], coord
     largest = _largest(matrices)
     for axes, (title, matrix) in zip(panels, matrices.items(), strict=False):
         _draw_circle(axes, matrix, regions, largest)
-        # Within the axes: their labels reach so far up that a title above them would be cut off.
+        # Inside the axes: the labels reach so far up that a title above them would be cut off.
         axes.set_title(title, fontsize="medium", y=0.95, parse_math=False)
     for axes in panels[len(matrices) :]:
         axes.set_axis_off()
-    _explain(figure, matrices, "outside lower center")
+    _draw_legend(figure, matrices, "outside lower center")
     return figure
 
 
-def _explain(figure: Figure, matrices: dict[str, np.ndarray], loc: Any) -> None:
-    """The legend, with how much of the networks is drawn."""
+def _draw_legend(figure: Figure, matrices: dict[str, np.ndarray], loc: Any) -> None:
+    handles = [
+        Line2D([], [], color=POSITIVE, linewidth=2, label="positive"),
+        Line2D([], [], color=NEGATIVE, linewidth=2, linestyle=DASHES, label="negative"),
+    ]
     small: dict[str, Any] = dict(fontsize="small", title_fontsize="small", frameon=False)
-    figure.legend(handles=_legend(), loc=loc, ncols=2, title=_shown(matrices), **small)
+    figure.legend(handles=handles, loc=loc, ncols=2, title=_legend_title(matrices), **small)
+
+
+def _legend_title(matrices: dict[str, np.ndarray]) -> str:
+    width = "width: strength of the dependence, given all others"
+    limit = max_drawn(len(next(iter(matrices.values()))))
+    if all(np.count_nonzero(np.triu(matrix, 1)) <= limit for matrix in matrices.values()):
+        return width
+    return f"{width}; the {limit} strongest edges of each are drawn"
 
 
 def _largest(matrices: dict[str, np.ndarray]) -> float:
     return max((float(np.abs(matrix).max()) for matrix in matrices.values()), default=0.0) or 1.0
 
 
-def strongest(matrix: np.ndarray) -> list[tuple[int, int, float]]:
-    """The edges that are drawn, the strongest last so that it lies on top."""
-    most = most_drawn(len(matrix))
-    i, j = np.nonzero(np.triu(matrix, 1))
-    order = np.argsort(-np.abs(matrix[i, j]), kind="stable")[:most][::-1]
-    return [(int(a), int(b), float(matrix[a, b])) for a, b in zip(i[order], j[order], strict=True)]
+def drawn_edges(matrix: np.ndarray) -> list[tuple[int, int, float]]:
+    """The edges that are drawn, the strongest last so that it is on top."""
+    edges = zip(*(part[: max_drawn(len(matrix))] for part in sorted_edges(matrix)), strict=True)
+    return [(int(i), int(j), float(strength)) for i, j, strength in edges][::-1]
 
 
-def most_drawn(p: int) -> int:
-    """Edges that are drawn of a network with p regions."""
-    return min(EDGES_A_REGION * p, MOST_EDGES)
-
-
-def _shown(matrices: dict[str, np.ndarray]) -> str:
-    """Said where not all edges are drawn."""
-    counts = [np.count_nonzero(np.triu(matrix, 1)) for matrix in matrices.values()]
-    most = most_drawn(len(next(iter(matrices.values()))))
-    if max(counts) <= most:
-        return "width: strength of the dependence, given all others"
-    return f"width: strength of the dependence, given all others; the {most} strongest edges of each are drawn"
-
-
-def _legend() -> list[Line2D]:
-    return [
-        Line2D([], [], color=POSITIVE, linewidth=2, label="positive"),
-        Line2D([], [], color=NEGATIVE, linewidth=2, linestyle=DASHES, label="negative"),
-    ]
+def max_drawn(p: int) -> int:
+    """The largest number of edges drawn of a network of p regions."""
+    return min(EDGES_PER_REGION * p, MAX_EDGES)
 
 
 def _style(strength: float, largest: float) -> dict[str, Any]:
@@ -206,26 +204,26 @@ def _style(strength: float, largest: float) -> dict[str, Any]:
     return dict(
         color=POSITIVE if positive else NEGATIVE,
         linestyle="-" if positive else DASHES,
-        linewidth=0.4 + (WIDEST - 0.4) * share,
+        linewidth=0.4 + (MAX_WIDTH - 0.4) * share,
         alpha=0.35 + 0.65 * share,
     )
 
 
 def circle(p: int) -> np.ndarray:
-    """(p, 2): places around a circle, clockwise from the top."""
+    """(p, 2): positions around a circle, clockwise from the top."""
     angle = np.pi / 2 - 2 * np.pi * (np.arange(p) + 0.5) / p
     return np.column_stack([np.cos(angle), np.sin(angle)])
 
 
 def _draw_circle(axes: Axes, matrix: np.ndarray, regions: Sequence[str], largest: float) -> None:
     places = circle(len(regions))
-    for i, j, strength in strongest(matrix):
+    for i, j, strength in drawn_edges(matrix):
         a, b = places[i], places[j]
-        # Chords bend towards the middle, so that neighbours can be told apart.
+        # Bent towards the centre, so that edges between neighbours can be told apart.
         curve = Curve([a, 0.25 * (a + b), b], [Curve.MOVETO, Curve.CURVE3, Curve.CURVE3])
         axes.add_patch(PathPatch(curve, fill=False, capstyle="butt", **_style(strength, largest)))
     axes.scatter(places[:, 0], places[:, 1], s=max(6, 300 / len(regions)), color=LINE, zorder=3)
-    if len(regions) <= MOST_NAMES:
+    if len(regions) <= MAX_CIRCLE_NAMES:
         for name, (x, y) in zip(regions, places, strict=True):
             _name_beside(axes, name, x, y, "x-small" if len(regions) <= 30 else "xx-small")
     axes.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.65), aspect="equal", xticks=[], yticks=[])
@@ -252,7 +250,7 @@ def _name_beside(axes: Axes, name: str, x: float, y: float, size: str) -> None:
 
 
 def _on_brains(matrices: dict[str, np.ndarray], coords: np.ndarray) -> Figure:
-    """A row of three views a network, by nilearn."""
+    """Three views per network, one row each, by nilearn."""
     from matplotlib import pyplot
 
     inches, foot = 2.9, 0.7
@@ -262,7 +260,7 @@ def _on_brains(matrices: dict[str, np.ndarray], coords: np.ndarray) -> Figure:
         bottom = 1 - (row + 1) * inches / total
         _draw_brain(figure, (0.0, bottom, 1.0, 0.92 * inches / total), coords, matrix, _largest(matrices))
         figure.text(0.01, bottom + 0.97 * inches / total, title, fontsize="medium", va="top", parse_math=False)
-    _explain(figure, matrices, "lower center")
+    _draw_legend(figure, matrices, "lower center")
     pyplot.close(figure)
     return figure
 
@@ -270,14 +268,10 @@ def _on_brains(matrices: dict[str, np.ndarray], coords: np.ndarray) -> Figure:
 def _draw_brain(
     figure: Figure, where: tuple[float, float, float, float], coords: np.ndarray, matrix: np.ndarray, largest: float
 ) -> None:
-    """Outlines from the side, from behind and from above, with nodes and edges."""
-    display = needs_fmri("nilearn.plotting").plot_glass_brain(None, display_mode="ortho", figure=figure, axes=where)
+    """Nodes and edges on outlines from the side, from behind and from above."""
+    display = import_fmri("nilearn.plotting").plot_glass_brain(None, display_mode="ortho", figure=figure, axes=where)
     display.add_markers(coords, marker_color=[LINE] * len(coords), marker_size=6)
     for direction, view in display.axes.items():
-        flat = coords[:, SEEN_FROM[direction]]
-        for i, j, strength in strongest(matrix):
+        flat = coords[:, VIEW_AXES[direction]]
+        for i, j, strength in drawn_edges(matrix):
             view.ax.plot(*flat[[i, j]].T, zorder=5, **_style(strength, largest))
-
-
-#: Which of x, y, z are across and up when one looks along an axis.
-SEEN_FROM = {"x": [1, 2], "y": [0, 2], "z": [0, 1]}

@@ -1,82 +1,78 @@
-"""Networks over time -> a few hundred frames that fit into a page: thinned, the strongest edges, 16 bits a number."""
+"""Networks over time -> at most a few hundred frames for the page: the strongest edges, as 16-bit numbers."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from streamlasso.network.imaging.bids import Event
-from streamlasso.network.report.figures import fills_of, warm_up
-from streamlasso.network.report.group import Group, mean_network
-from streamlasso.network.results import Followed
+from streamlasso.network.estimator import sorted_edges
+from streamlasso.network.report.figures import condition_fills, warm_up
+from streamlasso.network.report.group import Group, nan_mean
 
-#: Frames, edges of a frame for each region, edges of a frame, and bytes of all edges of a page, at most.
-MOST_FRAMES, EDGES_A_REGION, MOST_EDGES, MOST_BYTES = 240, 4, 600, 3 << 20
-BYTES_AN_EDGE = 8
+#: Limits of a page: frames, edges per frame (for each region, and in all), and bytes of all edges.
+MAX_FRAMES, EDGES_PER_REGION, MAX_EDGES, MAX_BYTES = 240, 4, 600, 3 << 20
+BYTES_PER_EDGE = 8
+#: Strengths are stored as this many parts of the largest.
+LEVELS = 32767
 
 
 def frames(group: Group) -> dict[str, Any]:
-    """What the page's slider needs, as JSON: the moments, and for each subject and their mean the edges."""
-    times = _moments(group)
+    """The data of the page's slider, for JSON: the times, and the edges of each subject and of their mean."""
+    times = _times(group)
     longest = group.longest
-    clock = (longest.seconds if group.timed and longest.seconds is not None else longest.t.astype(float))[times]
-    unit = " s" if group.timed else ""
-    label = "" if group.timed else "time point "
-    shown = [_packed("mean of all subjects", group, times, None)] if len(group.subjects) > 1 else []
-    shown += [_packed(subject.subject, group, times, k) for k, subject in enumerate(group.subjects)]
-    strengths = np.abs(np.concatenate([part["strengths"] for part in shown]))
+    clock = group.clock(longest).astype(float)[times]
+    views = [_view("mean of all subjects", group, times, None)] if len(group.subjects) > 1 else []
+    views += [_view(subject.subject, group, times, k) for k, subject in enumerate(group.subjects)]
+    strengths = np.abs(np.concatenate([view["strengths"] for view in views]))
     scale = float(strengths.max(initial=0.0)) or 1.0
-    for part in shown:
-        part["strength"] = _base64(np.round(part.pop("strengths") / scale * 32767))
+    for view in views:
+        view["strength"] = _base64(np.round(view.pop("strengths") / scale * LEVELS))
     return {
         "regions": group.regions,
-        "moments": [f"{label}{moment:.1f}{unit}" if group.timed else f"{label}{moment:.0f}" for moment in clock],
+        "moments": [f"{when:.1f} s" if group.timed else f"time point {when:.0f}" for when in clock],
         "clock": clock.round(4).tolist(),
         "span": [float(clock[0]), float(max(clock[-1], clock[0] + 1e-9))],
         "scale": scale,
         "settled": int(np.searchsorted(times, warm_up(len(longest.t)))),
-        "subjects": shown,
+        "subjects": views,
     }
 
 
-def _moments(group: Group) -> np.ndarray:
+def _edges_per_frame(group: Group) -> int:
+    return min(MAX_EDGES, EDGES_PER_REGION * len(group.regions))
+
+
+def _times(group: Group) -> np.ndarray:
+    """The time points that become frames, evenly spaced."""
     n, views = len(group.longest.t), len(group.subjects) + (len(group.subjects) > 1)
-    a_frame = min(MOST_EDGES, EDGES_A_REGION * len(group.regions)) * BYTES_AN_EDGE * views
-    return np.unique(np.linspace(0, n - 1, min(n, MOST_FRAMES, max(20, MOST_BYTES // a_frame))).round().astype(int))
+    frame_bytes = _edges_per_frame(group) * BYTES_PER_EDGE * views
+    return np.unique(np.linspace(0, n - 1, min(n, MAX_FRAMES, max(20, MAX_BYTES // frame_bytes))).round().astype(int))
 
 
-def _packed(name: str, group: Group, times: np.ndarray, subject: int | None) -> dict[str, Any]:
-    """One subject's frames, or those of the mean of all; strengths not packed yet, since one scale is for all."""
-    most = min(MOST_EDGES, EDGES_A_REGION * len(group.regions))
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    totals = []
-    for t in times:
-        network = np.triu(mean_network(group, _chosen(group, int(t), subject)), 1)
-        i, j = np.nonzero(network)
-        totals.append(len(i))
-        order = np.argsort(-np.abs(network[i, j]), kind="stable")[:most]
-        parts.append((i[order], j[order], network[i[order], j[order]]))
-    strengths = np.concatenate([part[2] for part in parts])
+def _view(name: str, group: Group, times: np.ndarray, subject: int | None) -> dict[str, Any]:
+    """The frames of one subject, or of the mean of all; `strengths` is encoded later, on a scale for all views."""
+    limit = _edges_per_frame(group)
+    edges = [sorted_edges(group.mean_network(_at(group, int(t), subject))) for t in times]
+    source, target, strengths = (np.concatenate([frame[k][:limit] for frame in edges]) for k in range(3))
     return {
         "name": name,
-        "counts": _base64(np.array([len(part[0]) for part in parts])),
-        "source": _base64(np.concatenate([part[0] for part in parts])),
-        "target": _base64(np.concatenate([part[1] for part in parts])),
+        "counts": _base64(np.array([min(len(frame[0]), limit) for frame in edges])),
+        "source": _base64(source),
+        "target": _base64(target),
         "strengths": strengths,
         # A few early edges can be many times stronger than all others; they are drawn no wider than this.
         "largest": float(np.quantile(np.abs(strengths), 0.99)) if len(strengths) else 1.0,
-        "total": totals,
+        "total": [len(frame[0]) for frame in edges],
         "conditions": _conditions(group, times, subject),
-        "blocks": _blocks(group, group.events if subject is None else group.subjects[subject].events),
+        "blocks": _blocks(group, subject),
         "lam": [None if not np.isfinite(value) else float(f"{value:.4g}") for value in _lam(group, times, subject)],
     }
 
 
-def _chosen(group: Group, t: int, subject: int | None) -> list[np.ndarray]:
-    """The time point t of those subjects that are meant and have it."""
+def _at(group: Group, t: int, subject: int | None) -> list[np.ndarray]:
+    """Time point t of the subject, or of all subjects (None) that have it."""
     nothing = np.array([], dtype=int)
     return [
         np.array([t]) if subject in (None, k) and t < len(one.t) else nothing for k, one in enumerate(group.subjects)
@@ -84,23 +80,20 @@ def _chosen(group: Group, t: int, subject: int | None) -> list[np.ndarray]:
 
 
 def _lam(group: Group, times: np.ndarray, subject: int | None) -> np.ndarray:
-    chosen: list[Followed] = list(group.subjects) if subject is None else [group.subjects[subject]]
-    table = np.full((len(chosen), len(group.longest.t)), np.nan)
-    for row, one in zip(table, chosen, strict=True):
-        row[: len(one.t)] = one.mean_lam
-    n = np.isfinite(table).sum(axis=0)
-    return (np.nansum(table, axis=0) / np.where(n > 0, n, np.nan))[times]
+    subjects = group.subjects if subject is None else [group.subjects[subject]]
+    return nan_mean(group.mean_lam(subjects))[times]
 
 
 def _conditions(group: Group, times: np.ndarray, subject: int | None) -> list[str]:
-    """What was shown at each frame, to a subject or to all."""
-    whom = group.longest if subject is None else group.subjects[subject]
-    known = group.conditions(whom).tolist() if subject is not None or group.events else []
+    """The condition of each frame: a subject's own, or the one that all share."""
+    shown = group.longest if subject is None else group.subjects[subject]
+    known = group.conditions(shown).tolist() if subject is not None or group.events else []
     return [known[t] if t < len(known) else "" for t in times]
 
 
-def _blocks(group: Group, events: Sequence[Event]) -> list[list[Any]]:
-    fills = fills_of(group.shown)
+def _blocks(group: Group, subject: int | None) -> list[list[Any]]:
+    events = group.events if subject is None else group.subjects[subject].events
+    fills = condition_fills(group.condition_names)
     return [[event.onset, event.end, fills[event.condition][1], event.condition] for event in events]
 
 

@@ -1,27 +1,27 @@
-// The slider of a report: decodes the networks that the page holds, and draws the one at the chosen moment.
+// The slider of a report: decodes the networks in the page, and draws the one at the selected time.
 "use strict";
 (function () {
-  const told = JSON.parse(document.getElementById("network-data").textContent);
+  const data = JSON.parse(document.getElementById("network-data").textContent);
   const SVG = "http://www.w3.org/2000/svg";
   const POSITIVE = "#0b3c6f", NEGATIVE = "#e0503c";
   const byId = (id) => document.getElementById(id);
 
-  function numbers(text) {
+  function decodeInt16(text) {
     const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const view = new DataView(bytes.buffer), found = new Int16Array(bytes.length / 2);
-    for (let k = 0; k < found.length; k++) found[k] = view.getInt16(2 * k, true);
-    return found;
+    const view = new DataView(bytes.buffer), values = new Int16Array(bytes.length / 2);
+    for (let k = 0; k < values.length; k++) values[k] = view.getInt16(2 * k, true);
+    return values;
   }
 
-  // Frames of one subject: where the edges of each frame begin, and the edges.
-  function unpacked(subject) {
+  // The frames of one subject: the index of each frame's first edge, and the edges.
+  function decoded(subject) {
     if (!subject.starts) {
-      const counts = numbers(subject.counts);
+      const counts = decodeInt16(subject.counts);
       subject.starts = [0];
       for (const n of counts) subject.starts.push(subject.starts[subject.starts.length - 1] + n);
-      subject.i = numbers(subject.source);
-      subject.j = numbers(subject.target);
-      subject.strengths = numbers(subject.strength);
+      subject.i = decodeInt16(subject.source);
+      subject.j = decodeInt16(subject.target);
+      subject.strengths = decodeInt16(subject.strength);
     }
     return subject;
   }
@@ -33,31 +33,31 @@
     return element;
   }
 
-  // --- where regions are -----------------------------------------------------------------------------------------
+  // --- positions of the regions ----------------------------------------------------------------------------------
 
   const stage = byId("network"), edgeLayer = make("g", { fill: "none" });
   let views;
 
   function prepare() {
-    if (told.brain) {
-      stage.setAttribute("viewBox", `0 0 ${told.brain.width} ${told.brain.height}`);
-      make("image", { href: told.brain.image, width: told.brain.width, height: told.brain.height }, stage);
-      views = told.brain.places;
+    if (data.brain) {
+      stage.setAttribute("viewBox", `0 0 ${data.brain.width} ${data.brain.height}`);
+      make("image", { href: data.brain.image, width: data.brain.width, height: data.brain.height }, stage);
+      views = data.brain.places;
     } else {
       stage.setAttribute("viewBox", "-330 -285 660 570");
-      views = [told.regions.map((_, k) => {
-        const angle = -Math.PI / 2 + 2 * Math.PI * (k + 0.5) / told.regions.length;
+      views = [data.regions.map((_, k) => {
+        const angle = -Math.PI / 2 + 2 * Math.PI * (k + 0.5) / data.regions.length;
         return [190 * Math.cos(angle), 190 * Math.sin(angle)];
       })];
     }
     stage.appendChild(edgeLayer);
-    const radius = told.brain ? 2.5 : Math.max(1.5, Math.min(5, 200 / told.regions.length));
+    const radius = data.brain ? 2.5 : Math.max(1.5, Math.min(5, 200 / data.regions.length));
     for (const places of views)
       places.forEach(([x, y], k) => {
         const node = make("circle", { cx: x, cy: y, r: radius, fill: "#1b1b1b" }, stage);
-        make("title", {}, node).textContent = told.regions[k];
+        make("title", {}, node).textContent = data.regions[k];
       });
-    if (!told.brain && told.regions.length <= 70) views[0].forEach(label);
+    if (!data.brain && data.regions.length <= 70) views[0].forEach(label);
   }
 
   function label([x, y], k) {
@@ -65,31 +65,31 @@
     const text = make("text", {
       transform: `translate(${x * 1.045} ${y * 1.045}) rotate(${degrees})`,
       "text-anchor": left ? "end" : "start", "dominant-baseline": "central",
-      "font-size": told.regions.length <= 40 ? 11 : 7,
+      "font-size": data.regions.length <= 40 ? 11 : 7,
     }, stage);
-    const name = told.regions[k];
+    const name = data.regions[k];
     text.textContent = name.length <= 18 ? name : name.slice(0, 17) + "…";
   }
 
-  // --- one moment ------------------------------------------------------------------------------------------------
+  // --- the selected time -----------------------------------------------------------------------------------------
 
   function edgesAt(frame) {
-    const subject = unpacked(told.subjects[byId("subject").value]);
-    const found = [];
+    const subject = decoded(data.subjects[byId("subject").value]);
+    const edges = [];
     for (let k = subject.starts[frame]; k < subject.starts[frame + 1]; k++)
-      found.push([subject.i[k], subject.j[k], subject.strengths[k] / 32767 * told.scale]);
-    return found;
+      edges.push([subject.i[k], subject.j[k], subject.strengths[k] / 32767 * data.scale]);
+    return edges;
   }
 
   function path(a, b) {
-    if (told.brain) return `M${a[0]} ${a[1]}L${b[0]} ${b[1]}`;
+    if (data.brain) return `M${a[0]} ${a[1]}L${b[0]} ${b[1]}`;
     return `M${a[0]} ${a[1]}Q${(a[0] + b[0]) / 4} ${(a[1] + b[1]) / 4} ${b[0]} ${b[1]}`;
   }
 
   function draw() {
     const frame = Number(byId("moment").value), edges = edgesAt(frame);
     const shown = edges.slice(0, Number(byId("most").value));
-    const subject = told.subjects[byId("subject").value];
+    const subject = data.subjects[byId("subject").value];
     edgeLayer.replaceChildren();
     for (const [i, j, strength] of shown.slice().reverse())
       for (const places of views) {
@@ -99,16 +99,16 @@
           "stroke-width": 0.4 + 4 * share, "stroke-opacity": 0.3 + 0.7 * share,
         }, edgeLayer);
         if (strength < 0) line.setAttribute("stroke-dasharray", "5 3");
-        make("title", {}, line).textContent = `${told.regions[i]} – ${told.regions[j]}: ${strength.toFixed(3)}`;
+        make("title", {}, line).textContent = `${data.regions[i]} – ${data.regions[j]}: ${strength.toFixed(3)}`;
       }
     const condition = subject.conditions[frame];
     const total = subject.total[frame];
-    byId("when").textContent = told.moments[frame] + (condition ? `: ${condition}` : "");
+    byId("when").textContent = data.moments[frame] + (condition ? `: ${condition}` : "");
     byId("count").textContent =
-      `${total} edges` + (shown.length < total ? `, the strongest ${shown.length} drawn` : "");
+      `${total} edges` + (shown.length < total ? `, the ${shown.length} strongest are drawn` : "");
     byId("moment").setAttribute("aria-valuetext", byId("when").textContent);
     list(shown.slice(0, 12));
-    point(frame);
+    moveCursor(frame);
   }
 
   function list(edges) {
@@ -116,8 +116,8 @@
     body.replaceChildren();
     for (const [i, j, strength] of edges) {
       const row = body.insertRow();
-      row.insertCell().textContent = told.regions[i];
-      row.insertCell().textContent = told.regions[j];
+      row.insertCell().textContent = data.regions[i];
+      row.insertCell().textContent = data.regions[j];
       row.insertCell().textContent = (strength > 0 ? "+" : "−") + Math.abs(strength).toFixed(2);
       row.style.color = strength > 0 ? POSITIVE : NEGATIVE;
     }
@@ -131,7 +131,7 @@
   function prepareChart() {
     chart.setAttribute("viewBox", `0 0 ${W} ${H}`);
     chart.setAttribute("preserveAspectRatio", "none");
-    const [from, to] = told.span;
+    const [from, to] = data.span;
     blocks = make("g", {}, chart);
     curve = make("path", { fill: "none", stroke: "#1b1b1b", "stroke-width": 1.6,
       "vector-effect": "non-scaling-stroke" }, chart);
@@ -139,36 +139,36 @@
       "vector-effect": "non-scaling-stroke" }, chart);
     chart.addEventListener("click", (event) => {
       const box = chart.getBoundingClientRect();
-      const asked = from + (to - from) * (event.clientX - box.left) / box.width;
+      const clicked = from + (to - from) * (event.clientX - box.left) / box.width;
       let best = 0;
-      told.clock.forEach((s, k) => { if (Math.abs(s - asked) < Math.abs(told.clock[best] - asked)) best = k; });
+      data.clock.forEach((s, k) => { if (Math.abs(s - clicked) < Math.abs(data.clock[best] - clicked)) best = k; });
       byId("moment").value = best;
       draw();
     });
   }
 
   function drawCurve() {
-    const [from, to] = told.span, subject = told.subjects[byId("subject").value], lam = subject.lam;
+    const [from, to] = data.span, subject = data.subjects[byId("subject").value], lam = subject.lam;
     const x = (s) => W * (Math.min(Math.max(s, from), to) - from) / (to - from);
     blocks.replaceChildren();
     for (const [start, stop, color, name] of subject.blocks)
       make("title", {}, make("rect", {
         x: x(start), y: 0, width: x(stop) - x(start), height: H, fill: color,
       }, blocks)).textContent = name;
-    const known = lam.filter((value, k) => value !== null && k >= told.settled);
+    const known = lam.filter((value, k) => value !== null && k >= data.settled);
     const high = Math.max(0, ...known) * 1.15 || 1;
     let pen = "M", d = "";
     lam.forEach((value, k) => {
       if (value === null) { pen = "M"; return; }
-      d += `${pen}${x(told.clock[k]).toFixed(1)} ${(H - H * value / high).toFixed(1)}`;
+      d += `${pen}${x(data.clock[k]).toFixed(1)} ${(H - H * value / high).toFixed(1)}`;
       pen = "L";
     });
     curve.setAttribute("d", d);
     byId("lam-top").textContent = high.toPrecision(2);
   }
 
-  function point(frame) {
-    const [from, to] = told.span, x = W * (told.clock[frame] - from) / (to - from);
+  function moveCursor(frame) {
+    const [from, to] = data.span, x = W * (data.clock[frame] - from) / (to - from);
     cursor.setAttribute("x1", x);
     cursor.setAttribute("x2", x);
   }
@@ -182,9 +182,9 @@
       clearInterval(timer);
       timer = null;
     } else {
-      if (Number(slider.value) >= told.moments.length - 1) slider.value = 0;
+      if (Number(slider.value) >= data.moments.length - 1) slider.value = 0;
       timer = setInterval(() => {
-        if (Number(slider.value) >= told.moments.length - 1) return play();
+        if (Number(slider.value) >= data.moments.length - 1) return play();
         slider.value = Number(slider.value) + 1;
         draw();
       }, 120);
@@ -192,14 +192,14 @@
     byId("play").textContent = timer === null ? "Play" : "Stop";
   }
 
-  told.subjects.forEach((subject, k) => {
+  data.subjects.forEach((subject, k) => {
     const option = document.createElement("option");
     option.value = k;
     option.textContent = subject.name;
     byId("subject").appendChild(option);
   });
-  byId("moment").max = told.moments.length - 1;
-  byId("moment").value = Math.floor(told.moments.length / 2);
+  byId("moment").max = data.moments.length - 1;
+  byId("moment").value = Math.floor(data.moments.length / 2);
   prepare();
   prepareChart();
   byId("moment").addEventListener("input", draw);

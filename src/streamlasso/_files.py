@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -53,12 +54,15 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, sync: bool = True)
 
 
 def sync_directory(folder: str | os.PathLike[str]) -> None:
-    """A renamed file is on disk when its directory is; Windows has no such step."""
+    """A renamed file is on disk when its directory is; Windows and some network drives have no such step."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(descriptor)
 

@@ -42,6 +42,8 @@ BLANK = b"0" * 64
 PARTS = {name: getattr(room, name) for room in (families, memories, penalties, tuners) for name in room.__all__}
 #: What an estimator keeps beside its settings and its learners.
 LABELS = ("n_features_in_", "feature_names_in_", "classes_", "columns_")
+#: The same, as arrays.
+ARRAYS = ("_recent_rows",)
 #: The arrays that labels come in, numbers, strings and objects that are either, and the longest string of them in
 #: bytes.
 KINDS, LONGEST = "biufUO", 2**20
@@ -107,6 +109,7 @@ def _as_bytes(
     labels = {name: getattr(estimator, name) for name in LABELS if hasattr(estimator, name)}
     engine = dict(estimator.learners_[0].settings)
     tensors = {"penalty_factor": engine.pop("penalty_factor")}
+    tensors.update({name: getattr(estimator, name) for name in ARRAYS if hasattr(estimator, name)})
     for i, learner in enumerate(estimator.learners_):
         tensors.update({f"{i}/{name}": np.ascontiguousarray(array) for name, array in learner.state().items()})
     tensors.update({NOTED + name: np.ascontiguousarray(array) for name, array in (arrays or {}).items()})
@@ -226,6 +229,9 @@ def _estimator(cls: Any, record: dict[str, Any], tensors: dict[str, np.ndarray])
         if name not in LABELS:
             raise ValueError(f"{name} is no label")
         setattr(estimator, name, value)
+    for name in ARRAYS:
+        if name in tensors:
+            setattr(estimator, name, tensors.pop(name))
     engine = {**_all_from_json(record["engine"]), "penalty_factor": tensors.pop("penalty_factor")}
     states = _states(record["learners"], tensors)
     build = getattr(cls, "_build", build_learner)

@@ -18,28 +18,29 @@ except ImportError as error:
 from streamlasso import checkpoint
 from streamlasso.core.columns import Columns, number
 from streamlasso.core.engine import Engine, first_unfit
+from streamlasso.estimators.multiclass import (
+    KeepsRecent,
+    Recent,
+    best_class,
+    modelled,
+    n_models,
+    probabilities,
+    targets_of,
+    with_new_class,
+)
+from streamlasso.estimators.parameters import FAMILY, METHOD, NAMED_PARAMETERS, Parameters
 from streamlasso.families import Binomial, Family
 from streamlasso.selection import Selected, selected
 from streamlasso.settings import build_learner
 
 __all__ = ["RAPClassifier", "RAPRegressor"]
 
-SHARED = """
-    Features are named. A name never seen before is a new feature that was 0 until now; a name that is absent from a row
-    is 0 there. A row with a value that is no finite number is refused, and changes nothing.
-
-    Parameters
-    ----------
-    memory, penalty, tuner, gradient, curvature, lambda_init, fit_intercept, standardize, history
-        As in `streamlasso.RAPRegressor`.
-    penalty_factor : dict, default=None
-        Multiplies lam, by the name of the feature; 0 is never penalised, and a name that is absent counts as 1.
-    batch_size : int, default=1
-        Rows a step, within one call of `learn_many`.
-"""
+#: What features are, for both estimators.
+NAMES = """Features have names. A new name is a feature that was 0 until now; a name absent from a row is 0 there. A row
+    with a value that is not a finite number is refused, and changes nothing."""
 
 
-class _RAP:
+class _RAP(Parameters):
     """What both estimators share: learners as wide as the columns that the names have."""
 
     columns_: Columns
@@ -68,16 +69,12 @@ class _RAP:
 
     @property
     def effective_size_(self) -> float:
-        """The weight omega that the memory holds of them."""
+        """The weight omega of the rows in memory."""
         return self.learners_[0].effective_size
 
     def _whole(self) -> bool:
         """Do the labels belong to the learners? A checkpoint asks before it hands out a model."""
-        return self.columns_.width == self.learners_[0].n_features and len(self.learners_) == self._n_learners
-
-    @property
-    def _n_learners(self) -> int:
-        return 1
+        return self.columns_.width == self.learners_[0].n_features and len(self.learners_) == 1
 
     def _room_for(self, names: Iterable[Hashable]) -> tuple[Columns, list[Engine]]:
         """Columns and learners that have these names too. Nothing is theirs until the rows are learnt."""
@@ -99,9 +96,15 @@ class _RAP:
 
 
 class RAPRegressor(_RAP, base.MiniBatchRegressor):
-    __doc__ = f"""Regression on a stream: an l1-penalised GLM with fading memory whose penalty tunes itself (RAP).
-    {SHARED}
-    family : {{"gaussian", "binomial", "poisson", "gamma"}} or a Family of your own, default="gaussian"
+    __doc__ = f"""Sparse regression on a stream that may change: a generalised linear model that tunes itself.
+
+    {METHOD}
+    {NAMES}
+
+    Parameters
+    ----------
+    {FAMILY}
+    {NAMED_PARAMETERS}
 
     Examples
     --------
@@ -129,18 +132,11 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
         history: int = 64,
         batch_size: int = 1,
     ) -> None:
+        super().__init__(
+            memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
+            history, batch_size,
+        )  # fmt: skip
         self.family = family
-        self.memory = memory
-        self.penalty = penalty
-        self.tuner = tuner
-        self.gradient = gradient
-        self.curvature = curvature
-        self.lambda_init = lambda_init
-        self.penalty_factor = penalty_factor
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.history = history
-        self.batch_size = batch_size
         self._start(self._get_params())
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
@@ -192,29 +188,35 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
 
     @property
     def lambda_max_(self) -> float:
-        """The least lam that empties the model."""
+        """The smallest lam at which all coefficients are 0."""
         return self.learners_[0].lam_max
 
     @property
     def selected_(self) -> Selected:
-        """Of a mixture, the single sparse model that speaks for it; its `coef` follows the order of `coef_`."""
+        """Of a mixture, its selected model; its `coef` follows the order of `coef_`."""
         return selected(self.learners_[0])
 
 
-class RAPClassifier(_RAP, base.MiniBatchClassifier):
-    __doc__ = f"""Classification on a stream: logistic regression with fading memory whose l1 penalty tunes itself.
+class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
+    __doc__ = f"""Sparse classification on a stream that may change: a logistic regression that tunes itself.
 
-    Classes appear as the stream shows them, and may be any hashable labels. Two are one model; several are one model a
-    class, against the rest, each with its own lam; probabilities are then those of the models, made to sum to one.
+    {METHOD}
+    Classes appear as the stream shows them, and may be any hashable labels. Two are one model; several are one model
+    per class against the rest, each with its own lam; their probabilities are divided by their sum. The model of a
+    class that appears late first learns the last 256 rows, as rows of other classes.
 
-    A class that appears late has all earlier rows against it, as if it had been known from the start: a learner to
-    which every row so far was "another class" is kept ready, and a copy of it becomes the new class's. When a third
-    class appears, the one model of the first two is the second's against the rest, and its mirror image the first's.
-    {SHARED}
+    {NAMES}
+
+    Parameters
+    ----------
+    {NAMED_PARAMETERS}
+
     Attributes
     ----------
-    classes_ : the labels, in order of appearance
-    coef_, intercept_, lambda_, lambda_max_ : one entry a model, by the label that it speaks for
+    classes_ : list
+        The labels, in order of appearance.
+    coef_, intercept_, lambda_, lambda_max_, selected_ : dict
+        One entry per model, by its class: the second of two, each of several.
 
     Examples
     --------
@@ -239,25 +241,19 @@ class RAPClassifier(_RAP, base.MiniBatchClassifier):
         history: int = 64,
         batch_size: int = 1,
     ) -> None:
-        self.memory = memory
-        self.penalty = penalty
-        self.tuner = tuner
-        self.gradient = gradient
-        self.curvature = curvature
-        self.lambda_init = lambda_init
-        self.penalty_factor = penalty_factor
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.history = history
-        self.batch_size = batch_size
+        super().__init__(
+            memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
+            history, batch_size,
+        )  # fmt: skip
         self.classes_: list[Hashable] = []
         self._start({**self._get_params(), "family": Binomial()})
+        self._recent = Recent(self.columns_.width)
 
     @property
     def _multiclass(self) -> bool:
         return True
 
-    # --- learning: learners_ holds the one kept ready for a new class, then one a model ------------------------------
+    # --- learning ---------------------------------------------------------------------------------------------------
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a row of weight `w`."""
@@ -284,65 +280,67 @@ class RAPClassifier(_RAP, base.MiniBatchClassifier):
         if not weights.any():
             return
         if not all(learner.compiled for learner in learners):
-            # A tuner or family written in Python may raise half-way. To copy a mixture costs more than to teach it.
+            # A tuner or family written in Python may raise half-way. Copying a mixture costs more than a row does.
             learners = [copy(learner) for learner in learners]
-        classes = list(self.classes_)
+        recent = self._recent if self._recent.n_features == columns.width else self._recent.grown(columns.width)
+        places = {label: k for k, label in enumerate(self.classes_)}
         start = 0
         for t, label in enumerate(labels):
-            if weights[t] > 0 and label not in classes:
-                _teach(learners, classes, rows[start:t], labels[start:t], weights[start:t])
-                classes.append(label)
-                learners = _with_one_more(learners, len(classes))
+            if weights[t] > 0 and label not in places:
+                _learn_piece(learners, places, rows[start:t], labels[start:t], weights[start:t])
+                places[label] = len(places)
+                learners = with_new_class(learners, len(places), recent.followed_by(rows[:t], weights[:t]))
                 start = t
-        _teach(learners, classes, rows[start:], labels[start:], weights[start:])
-        self.columns_, self.learners_, self.classes_ = columns, learners, classes
+        _learn_piece(learners, places, rows[start:], labels[start:], weights[start:])
+        recent.add(rows, weights)
+        self.columns_, self.learners_, self.classes_, self._recent = columns, learners, list(places), recent
 
     # --- predicting -------------------------------------------------------------------------------------------------
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable class, given a row; None before the first one."""
-        return self._winner([self.columns_.eta(learner, x) for learner in self.learners_][1:])
+        eta = [[self.columns_.eta(learner, x) for learner in self.learners_]]
+        return self._labels(np.array(eta))[0]
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each class seen so far, given a row."""
-        shares = [self.columns_.predict(learner, x) for learner in self.learners_][1:]
-        return dict(zip(self.classes_, _probabilities(shares, len(self.classes_)), strict=True))
+        mean = [[self.columns_.predict(learner, x) for learner in self.learners_]]
+        return dict(zip(self.classes_, self._probabilities(np.array(mean))[0].tolist(), strict=True))
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The most probable class, given each row."""
-        answers = [self._winner(etas) for etas in self._decide(X).tolist()]
-        return pd.Series(answers, index=X.index, dtype=None if self.classes_ else object)
+        return pd.Series(self._labels(self._decide(X)), index=X.index, dtype=None if self.classes_ else object)
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """The probability of each class seen so far, given each row."""
-        shares = Binomial().mean(self._decide(X)).tolist()
-        rows = [_probabilities(row, len(self.classes_)) for row in shares]
-        table = np.array(rows, dtype=float).reshape(len(X), len(self.classes_))
+        table = self._probabilities(Binomial().mean(self._decide(X)))
         return pd.DataFrame(table, index=X.index, columns=pd.Index(self.classes_, tupleize_cols=False))
 
     def _decide(self, X: pd.DataFrame) -> np.ndarray:
-        """eta of every row, a column a model."""
+        """eta (row, model)."""
         _names(X)
         rows = _rows(self.columns_, X)
-        etas = [learner.decision(rows) for learner in self.learners_[1:]]
-        return np.column_stack(etas) if etas else np.empty((len(X), 0))
+        return np.column_stack([learner.decision(rows) for learner in self.learners_])
 
-    def _winner(self, etas: list[float]) -> Any:
-        if not self.classes_:
-            return None
-        if len(etas) == 1:
-            return self.classes_[etas[0] > 0]
-        return self.classes_[etas.index(max(etas))] if etas else self.classes_[0]
+    def _labels(self, eta: np.ndarray) -> list[Any]:
+        if len(self.classes_) < 2:
+            return (self.classes_ or [None]) * len(eta)
+        return [self.classes_[k] for k in best_class(eta).tolist()]
 
-    # --- what a person wants to see ---------------------------------------------------------------------------------
+    def _probabilities(self, mean: np.ndarray) -> np.ndarray:
+        n = len(self.classes_)
+        return probabilities(mean) if n > 1 else np.ones((len(mean), n))
 
-    @property
-    def _n_learners(self) -> int:
-        return 1 + len(_speakers(list(set(self.classes_))))
+    # --- what it is -------------------------------------------------------------------------------------------------
+
+    def _whole(self) -> bool:
+        width, k = self.columns_.width, len(self.classes_)
+        fits = width == self.learners_[0].n_features == self._recent.n_features
+        return fits and len(set(self.classes_)) == k and len(self.learners_) == n_models(k)
 
     @property
     def _models(self) -> dict[Hashable, Engine]:
-        return dict(zip(_speakers(self.classes_), self.learners_[1:], strict=True))
+        return dict(zip(modelled(self.classes_), self.learners_, strict=False))
 
     @property
     def coef_(self) -> dict[Hashable, dict[Hashable, float]]:
@@ -368,37 +366,15 @@ class RAPClassifier(_RAP, base.MiniBatchClassifier):
 # --- classes --------------------------------------------------------------------------------------------------------
 
 
-def _speakers(classes: list[Hashable]) -> list[Hashable]:
-    """The classes with a model of their own: the second of two, each of several."""
-    return classes if len(classes) > 2 else classes[1:]
-
-
-def _teach(
-    learners: list[Engine], classes: list[Hashable], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
+def _learn_piece(
+    learners: list[Engine], places: dict[Hashable, int], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
 ) -> None:
+    """Learn rows of known classes. A label of weight 0 may be unknown, and is not learnt."""
     if not labels:
         return
-    learners[0].learn(rows, np.zeros(len(labels)), weights)
-    for learner, speaker in zip(learners[1:], _speakers(classes), strict=True):
-        learner.learn(rows, np.array([float(label == speaker) for label in labels]), weights)
-
-
-def _with_one_more(learners: list[Engine], n_classes: int) -> list[Engine]:
-    """The learners when the n-th class has just appeared."""
-    if n_classes == 1:
-        return learners
-    if n_classes == 3:
-        learners = [learners[0], learners[1].mirrored(), learners[1]]
-    return [*learners, copy(learners[0])]
-
-
-def _probabilities(shares: list[float], n_classes: int) -> list[float]:
-    if n_classes < 2:
-        return [1.0] * n_classes
-    if n_classes == 2:
-        return [1.0 - shares[0], shares[0]]
-    total = sum(shares)
-    return [share / total for share in shares] if total > 0 else [1.0 / n_classes] * n_classes
+    found = np.array([places.get(label, -1) for label in labels])
+    for learner, target in zip(learners, targets_of(found, len(places)), strict=True):
+        learner.learn(rows, target, weights)
 
 
 def _label(y: Any) -> Hashable:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import log_expit, logsumexp
 
 from streamlasso.core.engine import RECORD, STATUS
 from streamlasso.core.learner import Learner
-from streamlasso.estimators._estimators import RAPClassifier, RAPRegressor, Rows, as_before_if_refused
+from streamlasso.estimators import RAPClassifier, RAPRegressor
+from streamlasso.estimators.base import Rows
+from streamlasso.estimators.multiclass import losses_of
+from streamlasso.estimators.validation import as_before_if_refused
 from streamlasso.families import Family
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
@@ -166,7 +168,7 @@ def _trace(model: Any, rows: Rows, start: int, record: np.ndarray, path: np.ndar
     return Trace(
         t=np.arange(start, start + len(rows.X)),
         y=_labels(rows),
-        prediction=model._answer(column["eta"]),
+        prediction=model._predictions(column["eta"]),
         loss=losses_of(family, rows.targets, column["eta"]),
         slope=_one_or_all(column["slope"]),
         lam=_one_or_all(column["lam"]),
@@ -213,14 +215,6 @@ def _deviation(X: np.ndarray) -> np.ndarray:
 def _one_or_all(values: np.ndarray) -> np.ndarray:
     """(row, model, ...) as (row, ...) where there is one model."""
     return np.array(values[:, 0] if values.shape[1] == 1 else values)
-
-
-def losses_of(family: Family, targets: list[np.ndarray], eta: np.ndarray) -> np.ndarray:
-    """The family's loss; for several classes the log loss of probabilities that are made to sum to one."""
-    if len(targets) > 1:
-        log_share = log_expit(eta)
-        return logsumexp(log_share, axis=1) - np.sum(np.where(np.transpose(targets) > 0, log_share, 0), axis=1)
-    return Family.loss(family, targets[0], eta[:, 0])
 
 
 class RunningMean:

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from streamlasso import RAPClassifier, RAPRegressor, families, memories
-from streamlasso.families import Binomial, Gaussian
+from streamlasso.families import Gaussian
 from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import ElasticNet, Ridge
 from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Tuner
@@ -144,61 +144,6 @@ def test_score_is_r_squared_and_accuracy():
     y = labels(X, list("abc"))
     model = RAPClassifier().fit(X, y)
     assert model.score(X, y) == accuracy_score(y, model.predict(X)) > 1 / 3
-
-
-def test_two_classes_are_one_model():
-    X = rows()
-    model = RAPClassifier().fit(X, labels(X, ["no", "yes"]))
-    assert model.classes_.tolist() == ["no", "yes"]
-    assert model.coef_.shape == (1, P)
-    assert isinstance(model.lambda_, float)
-    eta = model.decision_function(X)
-    np.testing.assert_allclose(eta, model.intercept_[0] + X @ model.coef_[0], rtol=1e-12)
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-eta)), rtol=1e-12)
-    assert model.predict(X).tolist() == np.where(eta > 0, "yes", "no").tolist()
-
-
-def test_two_classes_are_the_binomial_family():
-    X = rows()
-    y = responses(Binomial(), X).round()
-    classifier, regressor = RAPClassifier().fit(X, y), RAPRegressor(family="binomial").fit(X, y)
-    assert classifier.predict_proba(X)[:, 1].tobytes() == regressor.predict(X).tobytes()
-    assert classifier.lambda_ == regressor.lambda_
-
-
-def test_several_classes_are_one_model_each_with_its_own_lam():
-    X = rows()
-    y = labels(X, [3, 5, 7])
-    model = RAPClassifier().fit(X, y)
-    assert model.coef_.shape == (3, P)
-    assert len(set(model.lambda_.tolist())) == 3
-    for i, label in enumerate([3, 5, 7]):
-        alone = RAPClassifier().fit(X, y == label)
-        assert model.decision_function(X)[:, i].tobytes() == alone.decision_function(X).tobytes()
-        assert (model.lambda_[i], model.lambda_max_[i]) == (alone.lambda_, alone.lambda_max_)
-    proba = model.predict_proba(X)
-    share = 1 / (1 + np.exp(-model.decision_function(X)))
-    np.testing.assert_allclose(proba, share / share.sum(axis=1, keepdims=True), rtol=1e-12)
-    assert model.predict(X).tolist() == model.classes_[proba.argmax(axis=1)].tolist()
-
-
-def test_probabilities_that_all_vanish_are_equal():
-    X = np.eye(3) * 1e6
-    model = RAPClassifier(tuner=Fixed(0.0), memory=1.0).fit(np.vstack([X] * 4), list("abc") * 4)
-    proba = model.predict_proba(np.full((1, 3), -1e9))
-    np.testing.assert_allclose(proba.sum(), 1.0)
-    assert np.all(np.isfinite(proba))
-
-
-def test_classes_may_be_named_before_they_are_seen():
-    X = rows()
-    y = labels(X, list("abc"))
-    y[:20] = labels(X[:20], list("ab"))
-    first = np.flatnonzero(y == "c")[0]
-    model = RAPClassifier().partial_fit(X[:first], y[:first], classes=list("cba"))
-    assert model.classes_.tolist() == ["a", "b", "c"]
-    assert model.predict_proba(X)[:, 2].max() < 0.5
-    assert bits(model.partial_fit(X[first:], y[first:])) == bits(RAPClassifier().partial_fit(X, y, classes=list("abc")))
 
 
 # --- frames ---------------------------------------------------------------------------------------------------------

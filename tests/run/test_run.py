@@ -243,7 +243,6 @@ def test_a_class_may_appear_late(tmp_path, go, monkeypatch):
     assert np.mean(prediction[600:][y[600:] == "third"] == "third") > 0.7
     assert np.isfinite(trace["loss"].to_numpy()).all()
     assert np.all((said["probability"].to_numpy() > 0) & (said["probability"].to_numpy() <= 1))
-    run.learning.label_estimator(run.encoder.features)
     frame = pd.DataFrame(X[:5], columns=["a", "b", "c"])
     assert run.learning.estimator.predict_proba(frame).shape == (5, 3)
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 
 from streamlasso import checkpoint
 from streamlasso.core.engine import RECORD
-from streamlasso.estimators._estimators import as_before_if_refused, features_of
+from streamlasso.estimators.validation import as_before_if_refused, features_of
 from streamlasso.network.nodes import Nodes
 from streamlasso.settings import checked, one_of
 from streamlasso.tuners import LogRMS

@@ -10,28 +10,26 @@ from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso.core.engine import RECORD, STATUS
 from streamlasso.core.mixture import MixtureLearner
 from streamlasso.encoding import Target
-from streamlasso.estimators._estimators import Rows
-from streamlasso.families import Binomial, Family
+from streamlasso.estimators.base import Rows
+from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of
+from streamlasso.families import Family
 from streamlasso.report.summarise import SUMS, Snapshot
 from streamlasso.run.baselines import ClassRivals, NumberRivals
 from streamlasso.selection import selected
-from streamlasso.settings import build_learner
-from streamlasso.trace import learn_rows, losses_of
+from streamlasso.trace import learn_rows
 
-#: The rows that a class which appears late is told it was not in.
-N_RECENT = 256
 #: Stands for the second class until there is one.
 NONE_YET = "(none yet)"
 
 
 class Taken(NamedTuple):
-    """What was said of some rows before, and what was so after each: a column each.
+    """What was predicted of some rows, and how the model was after each: one entry per row.
 
-    said, lam : (row, learner) eta before the row, and lam after it
-    judged : could its loss be counted? Not of the first row, which nothing could predict, and not without a target
+    eta, lam : (row, learner) eta before the row, and lam after it
+    judged : whether its loss counts. Not that of the first row, which nothing could predict, nor without a target
     """
 
-    said: np.ndarray
+    eta: np.ndarray
     judged: np.ndarray
     loss: np.ndarray
     baseline: np.ndarray
@@ -44,34 +42,37 @@ class Taken(NamedTuple):
 
     @property
     def sums(self) -> np.ndarray:
-        """A row each, in the order of `digester.SUMS`."""
+        """(row, column), with the columns SUMS of the summary."""
         return np.column_stack([getattr(self, name) for name in SUMS])
 
 
 class Learning:
-    """An estimator, taught row by row; what it said of each row is compared with what came."""
+    """An estimator that learns row by row, and the baselines that its predictions are compared with.
 
-    def __init__(
-        self, target: Target, settings: dict[str, Any], features: list[str], estimator: Any = None, rivals: Any = None
-    ) -> None:
-        self.target = target
+    `state` is what `state()` gave when the estimator was saved; a model that was saved from Python has none.
+    """
+
+    def __init__(self, target: Target, estimator: Any, state: dict[str, Any] | None = None) -> None:
+        state = state or {}
+        self.target, self.estimator = target, estimator
         self.classes = target.classes is not None
-        self.estimator = estimator or self._fresh(settings, features)
-        family = self.learners[0].settings["family"]
-        self.rivals = ClassRivals(**(rivals or {})) if self.classes else NumberRivals(family, **(rivals or {}))
-        self.n_classes = 0 if target.classes is None else len(target.classes)
-        self.recent = np.empty((0, len(features)))
-        self.first = estimator is None
+        self.n_classes = state.get("n_classes", len(target.classes or []))
+        rivals = state.get("rivals", {})
+        self.rivals = ClassRivals(**rivals) if self.classes else NumberRivals(self.family, **rivals)
+        self.first = state.get("first", True)
 
-    def _fresh(self, settings: dict[str, Any], features: list[str]) -> RAPRegressor | RAPClassifier:
-        if self.target.classes is None:
-            estimator: Any = RAPRegressor(family=self.target.family, **settings)
-        else:
-            estimator = RAPClassifier(**settings)
-        parameters = {**estimator.get_params(deep=False), "family": self.target.family}
-        n = 1 if self.target.classes is None or len(self.target.classes) <= 2 else len(self.target.classes)
-        estimator.learners_ = [build_learner(len(features), parameters) for _ in range(n)]
-        return estimator
+    @classmethod
+    def start(cls, target: Target, settings: dict[str, Any], features: list[str]) -> Learning:
+        """Of a stream that nothing has been learnt of."""
+        if target.classes is None:
+            return cls(target, RAPRegressor(family=target.family, **settings)._start(features))
+        learning = cls(target, RAPClassifier(**settings))
+        learning.estimator._start(features, learning._own_labels)
+        return learning
+
+    def state(self) -> dict[str, Any]:
+        """What a checkpoint keeps beside the estimator."""
+        return {"rivals": self.rivals.state(), "first": self.first, "n_classes": self.n_classes}
 
     @property
     def learners(self) -> list[Any]:
@@ -87,34 +88,24 @@ class Learning:
         classes = list(self.target.classes or [])[: self.n_classes]
         return [*classes, *([NONE_YET] if len(classes) < 2 else [])]
 
-    def label_estimator(self, features: list[str]) -> None:
-        """What the estimator is asked for by name."""
-        self.estimator.n_features_in_ = len(features)
-        self.estimator.feature_names_in_ = np.array(features, dtype=object)
-        if self.classes:
-            whole = all(isinstance(label, int) for label in self.labels)
-            self.estimator.classes_ = np.array(self.labels if whole else list(map(str, self.labels)))
+    @property
+    def _own_labels(self) -> list[Any]:
+        """The classes as the estimator has them: all whole numbers, or all text."""
+        whole = all(isinstance(label, int) for label in self.labels)
+        return self.labels if whole else list(map(str, self.labels))
 
     # --- growing ------------------------------------------------------------------------------------------------------
 
-    def widen(self, width: int) -> None:
+    def widen(self, features: list[str]) -> None:
         """Make room for features that were 0 until now."""
-        if width > self.learners[0].n_features:
-            self.estimator.learners_ = [learner.grown(width) for learner in self.learners]
-            self.recent = np.pad(self.recent, [(0, 0), (0, width - self.recent.shape[1])])
+        if len(features) > self.learners[0].n_features:
+            self.estimator._add_features(features)
 
     def add_classes(self, n_classes: int) -> None:
-        """Make room for classes. The third needs a model for each; a new one learns of the last rows it was not in."""
-        while self.n_classes < n_classes:
-            self.n_classes += 1
-            if self.n_classes == 3:
-                only = self.learners[0]
-                self.estimator.learners_ = [only.mirrored(), only]
-            if self.n_classes >= 3:
-                newcomer = type(self.learners[0])(self.learners[0].n_features, **self.learners[0].settings)
-                if len(self.recent):
-                    newcomer.learn(np.ascontiguousarray(self.recent), np.zeros(len(self.recent)))
-                self.estimator.learners_ = [*self.learners, newcomer]
+        """Make room for classes that were not there until now."""
+        if n_classes > self.n_classes:
+            self.n_classes = n_classes
+            self.estimator._add_classes(self._own_labels)
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
@@ -126,79 +117,52 @@ class Learning:
         targets = self.targets(values, there)
         weights = None if learnt.all() else learnt.astype(float)
         record, _ = learn_rows(Rows(X, targets, weights, self.learners), coef=False, progress=False)
+        if self.target.may_grow:
+            self.estimator._remember(X, learnt.astype(float))
         column = {name: record[:, :, i].T for i, name in enumerate(RECORD)}
-        self._remember(X[learnt])
         return self._judged(column, targets, values, there)
 
     def targets(self, values: np.ndarray, there: np.ndarray) -> list[np.ndarray]:
-        """What each learner is taught."""
-        if not self.classes:
-            # Any value that the family accepts: a row of weight 0 is not learnt.
-            return [np.where(there, values, 1.0)]
-        positive = [1] if len(self.learners) == 1 else range(len(self.learners))
-        return [(values == k).astype(float) for k in positive]
-
-    def _remember(self, X: np.ndarray) -> None:
-        """Only where a class may still appear."""
-        if self.target.may_grow:
-            self.recent = np.vstack([self.recent, X])[-N_RECENT:]
+        """What each learner learns. Without a target, any value that the family accepts: such a row has weight 0."""
+        return targets_of(values, self.n_classes) if self.classes else [np.where(there, values, 1.0)]
 
     def _judged(
         self, column: dict[str, np.ndarray], targets: list[np.ndarray], values: np.ndarray, there: np.ndarray
     ) -> Taken:
-        n = len(values)
+        n, eta = len(values), column["eta"]
         loss, baseline, persistence, least = (np.full(n, np.nan) for _ in range(4))
         judged, right, squared = there.copy(), np.zeros(n, bool), np.zeros(n)
         if there.any():
-            loss[there] = losses_of(self.family, [target[there] for target in targets], column["eta"][there])
+            loss[there] = losses_of(self.family, [target[there] for target in targets], eta[there])
             baseline[there], persistence[there] = self.rivals.losses(values[there], self.n_classes)
             least[there] = 0.0 if self.classes else self.family.least_loss(values[there])
             if self.first:
                 judged[int(np.argmax(there))] = False
                 self.first = False
-        if not self.classes:
-            squared[there] = (values[there] - Family.mean(self.family, column["eta"][there, 0])) ** 2
         if self.classes:
-            right = there & (self._best(column["eta"]) == values)
+            right = there & (best_class(eta) == values)
+        else:
+            squared[there] = (values[there] - Family.mean(self.family, eta[there, 0])) ** 2
         after = {name: column[name].mean(axis=1) for name in ("slope", "lam", "lam_max", "n_active")}
         after["effective_size"] = column["effective_size"][:, 0]
         after["status"] = np.array(STATUS)[column["status"].max(axis=1).astype(int)]
-        return Taken(column["eta"], judged, loss, baseline, persistence, least, right, squared, column["lam"], after)
+        return Taken(eta, judged, loss, baseline, persistence, least, right, squared, column["lam"], after)
 
-    def _best(self, eta: np.ndarray) -> np.ndarray:
-        return (eta[:, 0] > 0).astype(int) if eta.shape[1] == 1 else eta.argmax(axis=1)
+    # --- what comes out -----------------------------------------------------------------------------------------------
 
-    # --- what a person wants to see -----------------------------------------------------------------------------------
-
-    def answers(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    def predictions(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The prediction of each row and, for classes, its probability."""
         if not self.classes:
             return Family.mean(self.family, eta[:, 0]), None
-        best = self._best(eta)
-        share = Binomial().mean(eta)
-        if share.shape[1] == 1:
-            probability = np.where(best == 1, share[:, 0], 1 - share[:, 0])
-        else:
-            total = share.sum(axis=1)
-            probability = np.where(total > 0, share[np.arange(len(best)), best] / np.where(total > 0, total, 1), 0.0)
+        best = best_class(eta)
+        probability = probabilities(Family.mean(self.family, eta))[np.arange(len(best)), best]
         return np.array(self.labels, dtype=object)[best], probability
 
     def snapshot(self) -> Snapshot:
-        """The model now; of a mixture, the single sparse model that speaks for it."""
+        """The model now; of a mixture, the selected one."""
         models = [selected(learner) if isinstance(learner, MixtureLearner) else learner for learner in self.learners]
         coef = np.array([model.coef for model in models])
         lam, lam_max = (np.array([getattr(each, name) for each in self.learners]) for name in ("lam", "lam_max"))
         since = getattr(models[0], "since", 0)
         size = float(self.learners[0].effective_size)
         return Snapshot(lam, lam_max, coef, np.count_nonzero(coef, axis=1).astype(float), size, int(since))
-
-    # --- for checkpoints ----------------------------------------------------------------------------------------------
-
-    def state(self) -> dict[str, Any]:
-        return {"rivals": self.rivals.state(), "first": self.first, "n_classes": self.n_classes}
-
-    @classmethod
-    def from_state(cls, target: Target, estimator: Any, state: dict[str, Any], recent: np.ndarray) -> Learning:
-        learning = cls(target, {}, list(estimator.feature_names_in_), estimator, state["rivals"])
-        learning.first, learning.n_classes, learning.recent = state["first"], state["n_classes"], recent
-        return learning

@@ -12,12 +12,12 @@ from streamlasso import RAPClassifier, RAPRegressor, checkpoint
 from streamlasso.encoding import Encoder, Target
 from streamlasso.encoding.columns import Number
 from streamlasso.encoding.encoder import Encoded
+from streamlasso.estimators.multiclass import losses_of
 from streamlasso.run.learning import Learning
 from streamlasso.run.options import refuse_same_file
 from streamlasso.run.outputs import open_predictions, or_null
 from streamlasso.run.run import CHUNK, complainer, named
 from streamlasso.sources import Complaints, open_source
-from streamlasso.trace import losses_of
 
 
 class Saved:
@@ -45,10 +45,7 @@ class Saved:
         return Target("", "gaussian" if classes is None else "binomial", classes)
 
     def learning(self, encoder: Encoder) -> Learning:
-        learning = Learning(encoder.target, {}, encoder.features, self.estimator)
-        known = len(encoder.target.classes or [])
-        learning.n_classes = self.notes.get("learning", {}).get("n_classes", known)
-        return learning
+        return Learning(encoder.target, self.estimator, self.notes.get("learning"))
 
 
 def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop") -> dict[str, float]:
@@ -86,7 +83,7 @@ def _judgeable(learning: Learning, target: np.ndarray) -> np.ndarray:
 
 def _answers(learning: Learning, rows: Encoded, place: np.ndarray, counts: dict[str, float]) -> pyarrow.RecordBatch:
     eta = np.column_stack([learner.decision(rows.X) for learner in learning.learners])
-    prediction, probability = learning.answers(eta)
+    prediction, probability = learning.predictions(eta)
     columns: dict[str, Any] = {"row": pyarrow.array(place)}
     if rows.time is not None:
         columns["time"] = or_null(rows.time)

@@ -87,7 +87,7 @@ class Run:
         )
         self._refuse_width()
         self.encoder.notes += remarks(first, self.encoder, forms)
-        self.learning = Learning(target, options.settings(), self.encoder.features)
+        self.learning = Learning.start(target, options.settings(), self.encoder.features)
         self.digester = Digester()
         self.n_rows = 0
         self._make_outputs(None)
@@ -188,7 +188,7 @@ class Run:
         taken, start = [], 0
         classes = np.maximum.accumulate(rows.target) + 1 if self.learning.classes else np.zeros(len(rows.target), int)
         while start < len(rows.target):
-            self.learning.widen(int(rows.width[start]))
+            self.learning.widen(self.encoder.features[: rows.width[start]])
             self.learning.add_classes(int(classes[start]))
             same = (rows.width == rows.width[start]) & (classes <= self.learning.n_classes)
             stop = start + min(self.digester.room, int(np.argmin(np.append(same[start:], False))))
@@ -207,7 +207,7 @@ class Run:
     def _write(self, rows: Encoded, taken: list[Taken], place: np.ndarray) -> None:
         """The trace counts the rows that were read; predictions say which row of the data each is of."""
         n = len(rows.target)
-        answers = [self.learning.answers(piece.said) for piece in taken]
+        answers = [self.learning.predictions(piece.eta) for piece in taken]
         columns: dict[str, Any] = {"t": np.arange(self.n_rows - n, self.n_rows)}
         if rows.time is not None:
             columns["time"] = pyarrow.array(rows.time, self.trace.schema.field("time").type, from_pandas=True)
@@ -256,7 +256,6 @@ class Run:
         """The run as it is, outputs first. What nobody continues from does not say how far they are."""
         self.predictions.settle()
         self.trace.settle()
-        self.learning.label_estimator(self.encoder.features)
         digest, arrays = self.digester.state()
         outputs = {"predictions": self.predictions.position, "trace": self.trace.position}
         notes = {
@@ -275,7 +274,7 @@ class Run:
             "learning": self.learning.state(),
             "digest": digest,
         }
-        arrays = {**{f"digest/{name}": array for name, array in arrays.items()}, "recent": self.learning.recent}
+        arrays = {f"digest/{name}": array for name, array in arrays.items()}
         checkpoint.save(self.learning.estimator, path, notes, arrays)
 
     def _resume(self) -> None:
@@ -287,10 +286,10 @@ class Run:
             raise ValueError(f"{path}: it holds a model, but no run to continue; name another --checkpoint")
         self._check_same(path, run)
         self.encoder = Encoder.from_state(notes["encoder"])
-        self.learning = Learning.from_state(self.encoder.target, estimator, notes["learning"], arrays["recent"])
+        self.learning = Learning(self.encoder.target, estimator, notes["learning"])
         self.digester = Digester.from_state(
             notes["digest"],
-            {name.removeprefix("digest/"): array for name, array in arrays.items() if name.startswith("digest/")},
+            {name.removeprefix("digest/"): array for name, array in arrays.items()},
         )
         self.position, self.n_rows = run["position"], run["n_rows"]
         self.unfit.n, self.unfit.kept = run["unfit"]

@@ -1,0 +1,164 @@
+"""Classes: one model of the binomial family, or one per class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from streamlasso.estimators.base import RAP
+from streamlasso.estimators.multiclass import (
+    KeepsRecent,
+    Recent,
+    best_class,
+    n_models,
+    probabilities,
+    targets_of,
+    with_new_class,
+)
+from streamlasso.estimators.parameters import METHOD, PARAMETERS
+from streamlasso.estimators.validation import classes_of, named_classes, places_of, refuse_no_target
+from streamlasso.families import Binomial
+from streamlasso.selection import Selected, selected
+
+
+class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
+    __doc__ = f"""Sparse classification on a stream that may change: a logistic regression that tunes itself.
+
+    {METHOD}
+    Two classes are one model. Several are one model per class against the rest, each with its own lam; their
+    probabilities are divided by their sum.
+
+    Parameters
+    ----------
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes. With three or more, all that follows has one entry per class, in this order.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        The coefficients now; of a mixture, their average.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        The intercepts now.
+    lambda_, lambda_max_ : float, or ndarray of shape (n_classes,)
+        The penalty, and the smallest penalty at which all coefficients are 0.
+    n_seen_ : int
+        Rows learnt.
+    effective_size_ : float
+        The weight omega of the rows in memory.
+    selected_ : Selected, or list of Selected
+        Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The features of the first rows; names only if these had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamlasso import RAPClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 5))
+    >>> y = np.where(X[:, 1] + rng.normal(size=500) > 0, "up", "down")
+    >>> model = RAPClassifier().fit(X, y)
+    >>> model.predict([[0.0, 3.0, 0.0, 0.0, 0.0]])
+    array(['up'], dtype='<U4')
+    """
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn each row once, in order. A refused batch changes nothing.
+
+        The first call names all `classes`, unless its rows show them.
+        """
+        return self._take(X, y, sample_weight, classes, reset=not hasattr(self, "learners_"))
+
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "family": Binomial()}
+
+    def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], np.ndarray]:
+        refuse_no_target(self, y)
+        known = classes_of(y, classes) if reset else self._same_classes(classes)
+        return targets_of(places_of(y, n_rows, known), len(known)), known
+
+    def _same_classes(self, classes: Any) -> np.ndarray:
+        if classes is not None and not np.array_equal(named_classes(classes), self.classes_):
+            raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
+        return self.classes_
+
+    # --- for a stream that shows its classes as it goes ---------------------------------------------------------------
+
+    def _start(self, names: Sequence[str], classes: Sequence[Any] = ()) -> Self:
+        super()._start(names)
+        self.learners_ = self._new_learners(len(names), n_models(len(classes)))
+        self.classes_ = np.array(classes)
+        self._recent = Recent(len(names))
+        return self
+
+    def _add_features(self, names: Sequence[str]) -> None:
+        super()._add_features(names)
+        self._recent = self._recent.grown(len(names))
+
+    def _add_classes(self, classes: Sequence[Any]) -> None:
+        """Make room for classes that were not there until now; `classes` are all of them."""
+        for n in range(len(self.classes_) + 1, len(classes) + 1):
+            self.learners_ = with_new_class(self.learners_, n, self._recent)
+        self.classes_ = np.array(classes)
+
+    def _remember(self, X: np.ndarray, weights: np.ndarray) -> None:
+        """Keep rows that were learnt, for the model of a class that may appear."""
+        self._recent.add(X, weights)
+
+    # --- predicting ---------------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """eta = b0 + x'b: one number per row for two classes, one per row and class for several."""
+        eta = self._decide(X)
+        return eta[:, 0] if eta.shape[1] == 1 else eta
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class, given each row."""
+        return probabilities(Binomial().mean(self._decide(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class, given each row."""
+        return self._predictions(self._decide(X))
+
+    def _predictions(self, eta: np.ndarray) -> np.ndarray:
+        """What `predict` gives for rows with this eta (row, learner)."""
+        return self.classes_[best_class(eta)]
+
+    # --- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return np.vstack([learner.coef for learner in self._fitted()])
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return np.array([learner.intercept for learner in self._fitted()])
+
+    @property
+    def lambda_(self) -> float | np.ndarray:
+        lams = [learner.lam for learner in self._fitted()]
+        return lams[0] if len(lams) == 1 else np.array(lams)
+
+    @property
+    def lambda_max_(self) -> float | np.ndarray:
+        lams = [learner.lam_max for learner in self._fitted()]
+        return lams[0] if len(lams) == 1 else np.array(lams)
+
+    @property
+    def selected_(self) -> Selected | list[Selected]:
+        models = [selected(learner) for learner in self._fitted()]
+        return models[0] if len(models) == 1 else models
+
+    def _whole(self) -> bool:
+        k = len(self.classes_)
+        kept = getattr(self, "_recent", None)
+        return (
+            self._named_right
+            and len(np.unique(self.classes_)) == k
+            and len(self.learners_) == n_models(k)
+            and (kept is None or kept.n_features == self.n_features_in_)
+        )

@@ -1,0 +1,80 @@
+"""The parameters that all estimators share: kept as given, described once, checked by `settings.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: What the default does, and what RAP is.
+METHOD = """By default (`tuner=Mixture()`) sparse models with different penalties and memories learn side by side. The
+    model is their average, weighted by how well each has predicted so far; nothing has to be tuned.
+
+    `tuner=LogRMS()` or `SGD()` is RAP, a single model. After each row its coefficients minimise the penalised loss of
+    the rows in memory (docs/method.md), at a lam that has moved down the derivative of that row's loss.
+    """
+
+_PARAMETERS = """memory : float, int or Memory, default=None
+        How the past fades: a forgetting factor up to 1, a number of rows above 1, or one of `streamlasso.memories`.
+        None leaves it to `Mixture`, and is .99 for other tuners.
+    penalty : str or Penalty, default=None
+        "l1", "ridge", or one of `streamlasso.penalties`. None is `L1()`.
+    tuner : str or Tuner, default=None
+        How lam is chosen: "mixture", "logrms", or one of `streamlasso.tuners`. None is `Mixture()`, which chooses lam
+        and memory together.
+    gradient : {{"exact", "diagonal"}}, default="exact"
+        The derivative of the coefficients with the whole Hessian, or with its diagonal (the paper's approximation).
+    curvature : {{"updated", "previous"}}, default="updated"
+        Whether that Hessian contains the new row. "previous" is Algorithm 1 as printed.
+    lambda_init : float, default=None
+        Where lam starts. None is a tenth of lam_max at the tenth row (or the first after it where that is not 0), and
+        lam_max itself until then. Not with `Mixture`.
+    {penalty_factor}
+    fit_intercept : bool, default=True
+        Fit an intercept, which is not penalised.
+    standardize : bool, default=True
+        Penalise each coefficient in units of its feature's running standard deviation.
+    history : int, default=64
+        Rows kept whole before they are folded into a quadratic. No effect for the Gaussian family. With `Mixture` it
+        applies to the experts that model the likelihood itself.
+    batch_size : int, default=1
+        Rows per step, within one call of `{learn}`."""
+
+_BY_COLUMN = """penalty_factor : array-like of shape (n_features,), default=None
+        Multiplies lam for each feature. 0 is never penalised."""
+_BY_NAME = """penalty_factor : dict, default=None
+        Multiplies lam, by the name of the feature. 0 is never penalised; a name that is absent counts as 1."""
+
+FAMILY = """family : {"gaussian", "binomial", "poisson", "gamma"} or Family, default="gaussian"
+        The distribution of the response, or one of `streamlasso.families`."""
+#: For estimators that take arrays, and for those that take rows with names.
+PARAMETERS = _PARAMETERS.format(penalty_factor=_BY_COLUMN, learn="partial_fit")
+NAMED_PARAMETERS = _PARAMETERS.format(penalty_factor=_BY_NAME, learn="learn_many")
+
+
+class Parameters:
+    """An estimator with these parameters; each class names them in its signature, as scikit-learn and river ask."""
+
+    def __init__(
+        self,
+        memory: Any = None,
+        penalty: Any = None,
+        tuner: Any = None,
+        gradient: str = "exact",
+        curvature: str = "updated",
+        lambda_init: float | None = None,
+        penalty_factor: Any = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        history: int = 64,
+        batch_size: int = 1,
+    ) -> None:
+        self.memory = memory
+        self.penalty = penalty
+        self.tuner = tuner
+        self.gradient = gradient
+        self.curvature = curvature
+        self.lambda_init = lambda_init
+        self.penalty_factor = penalty_factor
+        self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.history = history
+        self.batch_size = batch_size

@@ -1,0 +1,121 @@
+"""Numbers: one model of a family."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from streamlasso.estimators.base import RAP
+from streamlasso.estimators.parameters import FAMILY, METHOD, PARAMETERS
+from streamlasso.estimators.validation import numbers_of, refuse_no_target
+from streamlasso.families import Family
+from streamlasso.selection import Selected, selected
+from streamlasso.settings import as_family
+
+
+class RAPRegressor(RegressorMixin, RAP):
+    __doc__ = f"""Sparse regression on a stream that may change: a generalised linear model that tunes itself.
+
+    {METHOD}
+    Parameters
+    ----------
+    {FAMILY}
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        The coefficients now; of a mixture, their average.
+    intercept_ : float
+        The intercept now.
+    lambda_, lambda_max_ : float
+        The penalty, and the smallest penalty at which all coefficients are 0.
+    n_seen_ : int
+        Rows learnt.
+    effective_size_ : float
+        The weight omega of the rows in memory.
+    selected_ : Selected
+        Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support.
+    n_features_in_, feature_names_in_ : int, ndarray
+        The features of the first rows; names only if these had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamlasso import RAPRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 5))
+    >>> y = 2 * X[:, 1] + rng.normal(size=500)
+    >>> model = RAPRegressor().partial_fit(X, y)
+    >>> model.predict([[0.0, 1.0, 0.0, 0.0, 0.0]]).round(1)
+    array([2.])
+    >>> model.selected_.support, model.n_seen_
+    (array([1, 2]), 500)
+    """
+
+    def __init__(
+        self,
+        family: Any = "gaussian",
+        memory: Any = None,
+        penalty: Any = None,
+        tuner: Any = None,
+        gradient: str = "exact",
+        curvature: str = "updated",
+        lambda_init: float | None = None,
+        penalty_factor: Any = None,
+        fit_intercept: bool = True,
+        standardize: bool = True,
+        history: int = 64,
+        batch_size: int = 1,
+    ) -> None:
+        super().__init__(
+            memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
+            history, batch_size,
+        )  # fmt: skip
+        self.family = family
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        with suppress(ValueError):
+            tags.target_tags.positive_only = as_family(self.family).check_target(np.array([-1.0])) is not None
+        return tags
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn each row once, in order. A refused batch changes nothing."""
+        return self._take(X, y, sample_weight, reset=not hasattr(self, "learners_"))
+
+    def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], None]:
+        refuse_no_target(self, y)
+        family = as_family(self.family) if reset else self._first.settings["family"]
+        return [numbers_of(y, n_rows, family)], None
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The mean of the response, given each row."""
+        return self._predictions(self._decide(X))
+
+    def _predictions(self, eta: np.ndarray) -> np.ndarray:
+        """What `predict` gives for rows with this eta (row, learner)."""
+        return Family.mean(self._first.settings["family"], eta[:, 0])
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return self._first.coef
+
+    @property
+    def intercept_(self) -> float:
+        return self._first.intercept
+
+    @property
+    def lambda_(self) -> float:
+        return self._first.lam
+
+    @property
+    def lambda_max_(self) -> float:
+        return self._first.lam_max
+
+    @property
+    def selected_(self) -> Selected:
+        return selected(self._first)

@@ -1,0 +1,188 @@
+"""X, y and weights as the engine takes them, or an error that names the value; nothing is learnt from a refused row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from streamlasso.core.engine import LARGEST, first_unfit
+from streamlasso.families import Family
+
+#: What scikit-learn's validation writes on an estimator.
+NOTED = {"n_features_in_", "feature_names_in_"}
+
+
+@contextmanager
+def as_before_if_refused(estimator: BaseEstimator) -> Iterator[None]:
+    """scikit-learn notes width and names of X before y and the weights are checked: take that back after an error."""
+    before = {name: value for name, value in vars(estimator).items() if name in NOTED}
+    try:
+        yield
+    except BaseException:
+        for name in NOTED & vars(estimator).keys():
+            delattr(estimator, name)
+        for name, value in before.items():
+            setattr(estimator, name, value)
+        raise
+
+
+# --- X and weights ----------------------------------------------------------------------------------------------------
+
+
+def features_of(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> np.ndarray:
+    """X as the engine takes it, `least` columns or more. A plain array of the right shape goes straight through."""
+    named = hasattr(estimator, "feature_names_in_")
+    if reset or named or not _is_plain(X, 2) or X.shape != (X.shape[0] or None, estimator.n_features_in_):
+        with _named_if_no_number("X"):
+            X = validate_data(
+                estimator,
+                X,
+                reset=reset,
+                dtype=np.float64,
+                order="C",
+                ensure_all_finite=False,
+                ensure_min_features=least,
+            )
+    bad = first_unfit(X)
+    if bad >= 0:
+        _refuse_value("X", X, *divmod(bad, X.shape[1]))
+    return X
+
+
+def weights_of(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """One weight per row, or None."""
+    if sample_weight is None:
+        return None
+    with _named_if_no_number("sample_weight"):
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim > 0 and weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: use one weight per row")
+    if not np.all((weights >= 0) & (weights <= LARGEST)):
+        raise ValueError(f"sample_weight: use weights from 0 (the row is skipped) to {LARGEST:g}")
+    return np.ascontiguousarray(np.broadcast_to(weights, n_rows))
+
+
+def refuse_no_weight(sample_weight: Any) -> None:
+    """For `fit`, which would have nothing to start from."""
+    if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+        raise ValueError("sample_weight: all weights are zero, so there is nothing to fit")
+
+
+# --- y ----------------------------------------------------------------------------------------------------------------
+
+
+def refuse_no_target(estimator: Any, y: Any) -> None:
+    """In the words that scikit-learn's checks look for."""
+    if y is None:
+        raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
+
+
+def numbers_of(y: Any, n_rows: int, family: Family) -> np.ndarray:
+    """Responses of a family."""
+    if not _is_plain(y, 1):
+        with _named_if_no_number("y"):
+            y = np.ascontiguousarray(column_or_1d(y, warn=True, dtype=np.float64))
+    _refuse_length(y, n_rows)
+    bad = first_unfit(y.reshape(-1, 1))
+    if bad >= 0:
+        _refuse_value("y", y, bad)
+    complaint = family.check_target(y)
+    if complaint:
+        raise ValueError(f"y: {complaint}; family={family!r}. No row was learnt.")
+    return y
+
+
+def classes_of(y: Any, classes: Any) -> np.ndarray:
+    """The classes of a new model: as given, or as the rows show them."""
+    with _named_if_mixed("y"):
+        check_classification_targets(y)
+        found = np.unique(column_or_1d(y, warn=True)) if classes is None else named_classes(classes)
+    if len(found) < 2:
+        name = "y" if classes is None else "classes"
+        raise ValueError(
+            f"{name} holds one class only, {found.tolist()}, and two are needed: if others come later, name all with "
+            "partial_fit(X, y, classes=[...])"
+        )
+    return found
+
+
+def named_classes(classes: Any) -> np.ndarray:
+    """A list of classes, sorted."""
+    if isinstance(classes, str) or np.ndim(classes) != 1:
+        raise ValueError(f"classes={classes!r} is not a list: use a list of all classes")
+    with _named_if_mixed("classes"):
+        return np.unique(classes)
+
+
+def places_of(y: Any, n_rows: int, classes: np.ndarray) -> np.ndarray:
+    """The place of each label among the classes."""
+    labels = column_or_1d(y, warn=True)
+    _refuse_length(labels, n_rows)
+    with _named_if_mixed("y"):
+        unknown = np.setdiff1d(labels, classes)
+    if len(unknown):
+        raise ValueError(f"y holds {unknown.tolist()}, not among the classes {classes.tolist()}; no row was learnt.")
+    return (labels[:, None] == classes).argmax(axis=1)
+
+
+# --- what an error says -----------------------------------------------------------------------------------------------
+
+
+def _is_plain(values: Any, ndim: int) -> bool:
+    """Is it an array as the engine takes it? Converting what is one already takes longer than learning a row."""
+    return (
+        type(values) is np.ndarray and values.dtype == np.float64 and values.ndim == ndim and values.flags.c_contiguous
+    )
+
+
+def _refuse_length(y: np.ndarray, n_rows: int) -> None:
+    if len(y) != n_rows:
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(y)]}")
+
+
+def _refuse_value(name: str, values: np.ndarray, *where: int) -> None:
+    """Name the value and its place."""
+    value = values[where]
+    place = f"{name}[{', '.join(map(str, where))}] = {value}"
+    if np.isnan(value):
+        raise ValueError(f"Input {name} contains NaN: {place}. Fill in or drop missing values; no row was learnt.")
+    if np.isinf(value):
+        raise ValueError(f"Input {name} contains infinity: {place}; no row was learnt.")
+    raise ValueError(
+        f"{place}: squares are summed in double precision, so values lie within +-{LARGEST:g}; rescale it."
+    )
+
+
+@contextmanager
+def _named_if_no_number(name: str) -> Iterator[None]:
+    """numpy's error names the text that is not a number, but not the argument that holds it."""
+    try:
+        yield
+    except np.exceptions.DTypePromotionError:
+        raise ValueError(
+            f"{name}: numbers are needed, but there are dates among them; turn these into numbers first. No row was "
+            "learnt."
+        ) from None
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(f"{name}: numbers are needed, but {error}; no row was learnt.") from None
+
+
+@contextmanager
+def _named_if_mixed(name: str) -> Iterator[None]:
+    """Labels are sorted, and those of different types cannot be."""
+    try:
+        yield
+    except TypeError as error:
+        if "not supported between" not in str(error):
+            raise
+        raise ValueError(
+            f"{name}: labels of one type are needed, all text or all numbers; no row was learnt."
+        ) from None

@@ -319,6 +319,11 @@ def test_the_package_does_not_import_river():
     assert python("import streamlasso, sys; print('river' in sys.modules)").stdout == "False\n"
 
 
+def test_river_does_not_need_scikit_learn():
+    code = "import sys; sys.modules['sklearn'] = None; import streamlasso.river as r; print(r.RAPClassifier().classes_)"
+    assert python(code).stdout == "[]\n"
+
+
 @pytest.mark.parametrize("missing", ["river", "pandas"])
 def test_without_river_the_error_names_the_extra(missing):
     failed = python(f"import sys; sys.modules[{missing!r}] = None; import streamlasso.river")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from copy import copy
+from html import escape
 from numbers import Real
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ except ImportError as error:
     raise ImportError('streamlasso.river needs river and pandas: pip install "streamlasso[river]"') from error
 
 from streamlasso import checkpoint
+from streamlasso._html import learnt_html
 from streamlasso.core.columns import Columns, number
 from streamlasso.core.engine import Engine, first_unfit
 from streamlasso.estimators.multiclass import (
@@ -30,7 +32,7 @@ from streamlasso.estimators.multiclass import (
 )
 from streamlasso.estimators.parameters import FAMILY, METHOD, NAMED_PARAMETERS, Parameters
 from streamlasso.families import Binomial, Family
-from streamlasso.selection import Selected, selected
+from streamlasso.selection import Selected, selected, single
 from streamlasso.settings import build_learner
 
 __all__ = ["RAPClassifier", "RAPRegressor"]
@@ -90,6 +92,22 @@ class _RAP(Parameters):
             # Growing copies p^2 numbers. Names that come one by one find columns ready, all 0 until then.
             columns = Columns(columns.names, n + n // 4)
         return columns, [learner.grown(columns.width) for learner in self.learners_]
+
+    def _repr_html_(self) -> str:
+        """In a notebook: what it has learnt, and below it the parameters."""
+        parameters = f"<pre>{escape(repr(self))}</pre>"
+        if not self.n_seen_:
+            return parameters
+        return learnt_html(type(self).__name__, self.learners_, self._sparse_models(), self._names) + parameters
+
+    def _sparse_models(self) -> dict[Any, Selected]:
+        """One model per class, or one by the name None; of a mixture the selected one."""
+        return {None: single(self.learners_[0])}
+
+    @property
+    def _names(self) -> list[str]:
+        """Of the features."""
+        return list(map(str, self.columns_.names))
 
     def _named(self, coefficients: np.ndarray) -> dict[Hashable, float]:
         return dict(zip(self.columns_.names, coefficients.tolist(), strict=False))
@@ -337,6 +355,9 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
         width, k = self.columns_.width, len(self.classes_)
         fits = width == self.learners_[0].n_features == self._recent.n_features
         return fits and len(set(self.classes_)) == k and len(self.learners_) == n_models(k)
+
+    def _sparse_models(self) -> dict[Any, Selected]:
+        return {label: single(learner) for label, learner in self._models.items()}
 
     @property
     def _models(self) -> dict[Hashable, Engine]:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from streamlasso._html import selected_html
 from streamlasso.core.engine import Engine
 from streamlasso.core.mixture import MixtureLearner
 
@@ -32,6 +33,9 @@ class Selected(NamedTuple):
         """The features that are in the model."""
         return np.flatnonzero(self.coef)
 
+    def _repr_html_(self) -> str:
+        return selected_html(self)
+
 
 def selected(learner: Engine) -> Selected:
     """The sparsest of the experts that are believed about most; an AttributeError where there is one model only."""
@@ -43,3 +47,11 @@ def selected(learner: Engine) -> Selected:
     memory, since = learner.memories[m]
     lam, lam_max, model = learner.expert(m, k)
     return Selected(memory, since, lam, lam_max, weight, float(model[0]), model[1:])
+
+
+def single(learner: Engine) -> Selected:
+    """One sparse model to show: this one, or of several the selected one."""
+    if isinstance(learner, MixtureLearner):
+        return selected(learner)
+    settings = learner.settings
+    return Selected(settings["memory"], 0, learner.lam, learner.lam_max, 1.0, learner.intercept, learner.coef)

@@ -10,9 +10,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from streamlasso import checkpoint
+from streamlasso._html import learnt_html
 from streamlasso.core.engine import Engine
 from streamlasso.estimators.parameters import Parameters
 from streamlasso.estimators.validation import as_before_if_refused, features_of, refuse_no_weight, weights_of
+from streamlasso.selection import Selected, single
 from streamlasso.settings import build_learner
 
 
@@ -130,6 +132,32 @@ class RAP(Parameters, BaseEstimator):
         if not hasattr(self, "learners_"):
             raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call fit or partial_fit first.")
         return self.learners_
+
+    # --- in a notebook ------------------------------------------------------------------------------------------------
+
+    def _repr_html_inner(self) -> str:
+        return self._learnt_html() + super()._repr_html_inner()
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._learnt_html() + bundle["text/html"]
+        return bundle
+
+    def _learnt_html(self) -> str:
+        """What stands above scikit-learn's diagram, which is about parameters."""
+        if not hasattr(self, "learners_") or not self.n_seen_:
+            return ""
+        return learnt_html(type(self).__name__, self.learners_, self._sparse_models(), self._names)
+
+    def _sparse_models(self) -> dict[Any, Selected]:
+        """One model per class, or one by the name None; of a mixture the selected one."""
+        return {None: single(self._first)}
+
+    @property
+    def _names(self) -> list[str]:
+        """Of the features."""
+        return list(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])))
 
     # --- checkpoints --------------------------------------------------------------------------------------------------
 

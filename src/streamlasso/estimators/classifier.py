@@ -13,6 +13,7 @@ from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
     best_class,
+    modelled,
     n_models,
     probabilities,
     targets_of,
@@ -21,7 +22,7 @@ from streamlasso.estimators.multiclass import (
 from streamlasso.estimators.parameters import METHOD, PARAMETERS
 from streamlasso.estimators.validation import classes_of, named_classes, places_of, refuse_no_target
 from streamlasso.families import Binomial
-from streamlasso.selection import Selected, selected
+from streamlasso.selection import Selected, selected, single
 
 
 class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
@@ -152,6 +153,9 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
     def selected_(self) -> Selected | list[Selected]:
         models = [selected(learner) for learner in self._fitted()]
         return models[0] if len(models) == 1 else models
+
+    def _sparse_models(self) -> dict[Any, Selected]:
+        return dict(zip(modelled(self.classes_.tolist()), map(single, self._fitted()), strict=True))
 
     def _whole(self) -> bool:
         k = len(self.classes_)

@@ -241,8 +241,8 @@ SETTINGS = [
     ("penalty", "l2", "penalty='l2'"),
     ("tuner", 0.1, "tuner=0.1"),
     ("gradient", "fast", "gradient='fast' is unknown: use one of 'exact', 'diagonal'"),
-    ("penalty_factor", [1.0], r"penalty_factor=\[1.0\]: a dict from names to numbers"),
-    ("penalty_factor", {"a": -1}, r"penalty_factor\['a'\]=-1: a number, 0 \(never penalised\) or larger"),
+    ("penalty_factor", [1.0], r"penalty_factor=\[1.0\] is not a dict: use a dict from names to numbers"),
+    ("penalty_factor", {"a": -1}, r"penalty_factor\['a'\]=-1: use a number, 0 \(never penalised\) or larger"),
     ("penalty_factor", {"a": "1"}, r"penalty_factor\['a'\]='1'"),
     ("history", 0, "history=0: use a whole number of rows from 1 to"),
 ]

@@ -30,7 +30,7 @@ from streamlasso.estimators.multiclass import (
     targets_of,
     with_new_class,
 )
-from streamlasso.estimators.parameters import FAMILY, METHOD, NAMED_PARAMETERS, Parameters
+from streamlasso.estimators.parameters import ATTRIBUTES, FAMILY, METHOD, NAMED_PARAMETERS, Parameters
 from streamlasso.families import Binomial, Family
 from streamlasso.selection import Selected, selected, single
 from streamlasso.settings import build_learner
@@ -123,6 +123,16 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     ----------
     {FAMILY}
     {NAMED_PARAMETERS}
+
+    Attributes
+    ----------
+    coef_ : dict
+        The coefficients now, by name; of a mixture, their average.
+    intercept_, lambda_, lambda_max_ : float
+        The intercept, the penalty, and the smallest penalty at which all coefficients are 0.
+    selected_ : Selected
+        Of a mixture, its selected model; its `coef` follows the order of `coef_`.
+    {ATTRIBUTES}
 
     Examples
     --------
@@ -235,6 +245,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
         The labels, in order of appearance.
     coef_, intercept_, lambda_, lambda_max_, selected_ : dict
         One entry per model, by its class: the second of two, each of several.
+    {ATTRIBUTES}
 
     Examples
     --------
@@ -401,7 +412,7 @@ def _learn_piece(
 def _label(y: Any) -> Hashable:
     label = y.item() if isinstance(y, np.generic) else y
     if not isinstance(label, Hashable) or label is None or label is pd.NA or label != label:
-        raise ValueError(f"y={y!r}: a class label is needed, such as a string, a number or a bool; nothing was learnt.")
+        raise ValueError(f"y={y!r} is not a class label: use a string, a number or a bool; nothing was learnt.")
     return label
 
 
@@ -412,10 +423,10 @@ def _penalty_factor(factors: Any) -> dict[Hashable, float]:
     if factors is None:
         return {}
     if not isinstance(factors, Mapping):
-        raise ValueError(f"penalty_factor={factors!r}: a dict from names to numbers; names that are absent count as 1")
+        raise ValueError(f"penalty_factor={factors!r} is not a dict: use a dict from names to numbers (absent: 1)")
     for name, factor in factors.items():
         if isinstance(factor, bool) or not isinstance(factor, Real) or not 0 <= float(factor) < np.inf:
-            raise ValueError(f"penalty_factor[{name!r}]={factor!r}: a number, 0 (never penalised) or larger")
+            raise ValueError(f"penalty_factor[{name!r}]={factor!r}: use a number, 0 (never penalised) or larger")
     return {name: float(factors[name]) for name in sorted(factors, key=str)}
 
 
@@ -451,7 +462,7 @@ def _numbers(name: str, values: pd.Series) -> np.ndarray:
 def _weights(w: Any, X: pd.DataFrame) -> np.ndarray:
     weights = np.full(len(X), number("w", w)) if np.ndim(w) == 0 else _numbers("w", _as_long(w, X, "w"))
     if np.any(weights < 0):
-        raise ValueError(f"w={w!r}: weights are numbers, 0 (the row is skipped) or larger; nothing was learnt.")
+        raise ValueError(f"w={w!r} is negative: use weights of 0 (the row is skipped) or larger; nothing was learnt.")
     return weights
 
 

@@ -19,7 +19,7 @@ from streamlasso.estimators.multiclass import (
     targets_of,
     with_new_class,
 )
-from streamlasso.estimators.parameters import METHOD, PARAMETERS
+from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, METHOD, PARAMETERS
 from streamlasso.estimators.validation import classes_of, named_classes, places_of, refuse_no_target
 from streamlasso.families import Binomial
 from streamlasso.selection import Selected, selected, single
@@ -46,14 +46,9 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
         The intercepts now.
     lambda_, lambda_max_ : float, or ndarray of shape (n_classes,)
         The penalty, and the smallest penalty at which all coefficients are 0.
-    n_seen_ : int
-        Rows learnt.
-    effective_size_ : float
-        The weight omega of the rows in memory.
     selected_ : Selected, or list of Selected
         Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The features of the first rows; names only if these had names.
+    {ARRAY_ATTRIBUTES}
 
     Examples
     --------

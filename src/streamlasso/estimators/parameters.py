@@ -48,6 +48,14 @@ FAMILY = """family : {"gaussian", "binomial", "poisson", "gamma"} or Family, def
 #: For estimators that take arrays, and for those that take rows with names.
 PARAMETERS = _PARAMETERS.format(penalty_factor=_BY_COLUMN, learn="partial_fit")
 NAMED_PARAMETERS = _PARAMETERS.format(penalty_factor=_BY_NAME, learn="learn_many")
+#: Attributes of all estimators, and of those that take arrays.
+ATTRIBUTES = """n_seen_ : int
+        Rows learnt.
+    effective_size_ : float
+        The weight omega of the rows in memory."""
+ARRAY_ATTRIBUTES = f"""{ATTRIBUTES}
+    n_features_in_, feature_names_in_ : int, ndarray
+        The features of the first rows; names only if these had names."""
 
 
 class Parameters:

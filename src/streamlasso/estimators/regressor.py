@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from streamlasso.estimators.base import RAP
-from streamlasso.estimators.parameters import FAMILY, METHOD, PARAMETERS
+from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, FAMILY, METHOD, PARAMETERS
 from streamlasso.estimators.validation import numbers_of, refuse_no_target
 from streamlasso.families import Family
 from streamlasso.selection import Selected, selected
@@ -33,14 +33,9 @@ class RAPRegressor(RegressorMixin, RAP):
         The intercept now.
     lambda_, lambda_max_ : float
         The penalty, and the smallest penalty at which all coefficients are 0.
-    n_seen_ : int
-        Rows learnt.
-    effective_size_ : float
-        The weight omega of the rows in memory.
     selected_ : Selected
         Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support.
-    n_features_in_, feature_names_in_ : int, ndarray
-        The features of the first rows; names only if these had names.
+    {ARRAY_ATTRIBUTES}
 
     Examples
     --------

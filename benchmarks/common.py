@@ -13,7 +13,7 @@ REGIME = 500
 
 
 def batches(p: int, n_rows: int, seed: int = 0) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The paper's simulation, n_rows at a time, for ever; its sparse coefficients are drawn anew every REGIME rows."""
+    """The paper's simulation, n_rows at a time, without end; new sparse coefficients every REGIME rows."""
     rng = np.random.default_rng(seed)
     n_regimes = n_rows // REGIME
     while True:

@@ -1,7 +1,7 @@
-"""How long: a million rows, after which the answer is as exact as it was at the start, and nothing has grown.
+"""Endurance: after a million rows the solution is as exact as at the start, and no memory has grown.
 
 The optimality conditions are checked from the rows themselves, in extended precision: every row whose weight is above
-1e-18, summed anew. The violation is the largest of all p + 1 conditions (the intercept's is that the residuals have
+1e-18, summed again. The violation is the largest of all p + 1 conditions (the intercept's is that the residuals have
 mean zero), divided by lam_max.
 """
 

@@ -1,8 +1,8 @@
-"""Other people's streams: the data sets and generators that come with river and scikit-learn, and a few simulations.
+"""Public streams: the data sets and generators of river and scikit-learn, and a few simulations.
 
 The default against every peer at its default and at the best of its settings in hindsight; loss as on the leaderboard:
 clipped, after the 50th row, relative to the running mean. Most of these do not change, many are not linear, some have
-next to no noise: they show what the twelve streams of the leaderboard do not.
+almost no noise: they show what the twelve streams of the leaderboard do not.
 """
 
 import argparse
@@ -22,13 +22,13 @@ from sklearn import datasets as sklearn_data
 from common import report
 from streamlasso.bench.entries import BASELINES, DEFAULT, OURS, entries
 from streamlasso.bench.leaderboard import score
-from streamlasso.bench.streams import Task
+from streamlasso.bench.task import Task
 
 #: CPU seconds for one setting on one stream.
 LIMIT = 60.0
 
 
-def built(name: str, family: str, X: np.ndarray, y: np.ndarray) -> Task:
+def as_task(name: str, family: str, X: np.ndarray, y: np.ndarray) -> Task:
     X = np.asarray(X, dtype=float)
     X = np.ascontiguousarray(X[:, X.std(axis=0) > 0])
     return Task(name, family, X, np.asarray(y, dtype=float), [str(j) for j in range(X.shape[1])])
@@ -46,19 +46,19 @@ def numbers(row: dict) -> dict[str, float]:
 def from_river(name: str, family: str, rows: Iterable, n: int, response: Callable = float) -> Task:
     pairs = [(numbers(x), response(y)) for x, y in islice(rows, n)]
     names = sorted({name for x, _ in pairs for name in x})
-    return built(name, family, [[x.get(name, 0.0) for name in names] for x, _ in pairs], [y for _, y in pairs])
+    return as_task(name, family, [[x.get(name, 0.0) for name in names] for x, _ in pairs], [y for _, y in pairs])
 
 
 def from_sklearn(name: str, family: str, load: Callable, response: Callable = lambda y: y, seed: int = 0) -> Task:
     """In an order drawn at random: some of these are sorted by class."""
     data = load()
     order = np.random.default_rng(seed).permutation(len(data.target))
-    return built(name, family, data.data[order], response(data.target)[order])
+    return as_task(name, family, data.data[order], response(data.target)[order])
 
 
 def lagged(name: str, y: np.ndarray, n_lags: int) -> Task:
     """The next value from the last ones."""
-    return built(name, "gaussian", np.lib.stride_tricks.sliding_window_view(y, n_lags)[:-1], y[n_lags:])
+    return as_task(name, "gaussian", np.lib.stride_tricks.sliding_window_view(y, n_lags)[:-1], y[n_lags:])
 
 
 def river_tasks(n: int) -> Iterator[Task]:
@@ -103,12 +103,12 @@ def simulated_tasks(n: int) -> Iterator[Task]:
     t = np.arange(n) / n
     X = rng.normal(size=(n, 30))
     eta = X[:, 0] * np.sin(6 * t) + X[:, 1] * (1 - 2 * t) + X[:, 2] * (t > 0.5)
-    yield built("smooth drift, t noise", "gaussian", X, eta + rng.standard_t(3, n))
-    yield built("smooth drift, counts", "poisson", X, rng.poisson(np.exp(0.5 + 0.5 * eta)))
+    yield as_task("smooth drift, t noise", "gaussian", X, eta + rng.standard_t(3, n))
+    yield as_task("smooth drift, counts", "poisson", X, rng.poisson(np.exp(0.5 + 0.5 * eta)))
     X = rng.standard_t(3, size=(n, 50))
-    yield built("t features", "gaussian", X, X[:, :5].sum(axis=1) + 3 * rng.normal(size=n))
+    yield as_task("t features", "gaussian", X, X[:, :5].sum(axis=1) + 3 * rng.normal(size=n))
     volatility = np.exp(np.cumsum(0.05 * rng.normal(size=n)))
-    yield built("nothing but volatility", "gaussian", rng.normal(size=(n, 10)), volatility * rng.normal(size=n))
+    yield as_task("nothing but volatility", "gaussian", rng.normal(size=(n, 10)), volatility * rng.normal(size=n))
     yield lagged("random walk", np.cumsum(rng.normal(size=n)), 5)
     yield lagged("growing sine", np.sin(np.arange(n) / 10) * (1 + t) + 0.1 * rng.normal(size=n), 20)
 
@@ -117,8 +117,8 @@ def tasks(n: int) -> list[Task]:
     return [*river_tasks(n), *generated_tasks(n), *sklearn_tasks(), *simulated_tasks(n)]
 
 
-def standing(task: Task) -> dict[str, str]:
-    """The default, and who else was best on a stream."""
+def compare(task: Task) -> dict[str, str]:
+    """One line of the table: the default, and the best peers on a stream."""
     warnings.simplefilter("ignore")
     losses: dict[str, dict[str, float]] = {}
     for entry in entries(task.family):
@@ -128,14 +128,14 @@ def standing(task: Task) -> dict[str, str]:
     persistence = [losses.pop(method) for method in BASELINES][-1][DEFAULT]
     best = {method: np.nanmin(list(found.values())) for method, found in losses.items()}
     untuned = {method: next(iter(found.values())) for method, found in losses.items()}
-    winner, plain = min(best, key=best.get), min(untuned, key=untuned.get)
+    best_tuned, best_untuned = min(best, key=best.get), min(untuned, key=untuned.get)
     return {
         "stream": task.name,
         "family": task.family,
         "rows x features": " x ".join(map(str, task.X.shape)),
         "default": f"{ours:.3f}",
-        "best peer in hindsight": f"{best[winner]:.3f} {winner}",
-        "best peer at its default": f"{untuned[plain]:.3f} {plain}",
+        "best peer in hindsight": f"{best[best_tuned]:.3f} {best_tuned}",
+        "best peer at its default": f"{untuned[best_untuned]:.3f} {best_untuned}",
         "persistence": f"{persistence:.3f}",
     }
 
@@ -147,7 +147,7 @@ def main() -> None:
     options = parser.parse_args()
     table = []
     with ProcessPoolExecutor(options.jobs) as pool:
-        for line in pool.map(standing, tasks(options.rows)):
+        for line in pool.map(compare, tasks(options.rows)):
             print("done:", " | ".join(line.values()), flush=True)
             table.append(line)
     report("others", table)

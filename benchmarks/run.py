@@ -4,7 +4,7 @@
 
 Writes the large file into a temporary directory (1 GB at five million rows), reads it with pyarrow alone, reads it as
 `run` does (blocks, kinds, encoding; no learning), then runs the command in a process of its own, whose largest resident
-size is that of the operating system's account.
+size the operating system reports.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def main() -> None:
         print(f"{n:,} rows x {arguments.features} features, {megabytes:,.0f} MB of CSV", flush=True)
         for name, read in (("pyarrow's open_csv alone", read_alone), ("read as run reads", read_as_run)):
             seconds = timed(read, large)
-            print(f"| {name} | {seconds:.1f} s | {n / seconds:,.0f} rows a second |", flush=True)
+            print(f"| {name} | {seconds:.1f} s | {n / seconds:,.0f} rows per second |", flush=True)
         seconds, size = measured(large, "y", Path(folder, "out"))
-        print(f"| run | {seconds:.1f} s | {n / seconds:,.0f} rows a second, at most {size:.0f} MB |", flush=True)
+        print(f"| run | {seconds:.1f} s | {n / seconds:,.0f} rows per second, at most {size:.0f} MB |", flush=True)
 
 
 def write_large(path: Path, n_rows: int, n_features: int) -> None:

@@ -1,8 +1,8 @@
-"""How fast: streamlasso against its peers, on the paper's block design, in one run.
+"""Speed: streamlasso against its peers, on the paper's block design, in one run.
 
-Every comparison is a race of several rounds. In a round each contestant in turn learns the same 2,000 rows, from where
-the last round left it; what counts is CPU time of the whole process, on one thread, a row. The ratio is the median over
-the rounds, and so are the times beside it. The first round is a warm-up, untimed.
+Every comparison has several rounds. In a round each model in turn learns the same 2,000 rows and continues from its
+last round; what is measured is the CPU time of the process per row, on one thread. The ratio is the median over the
+rounds, and so are the times beside it. The first round is a warm-up, untimed.
 """
 
 import argparse
@@ -31,20 +31,20 @@ from streamlasso.tuners import Fixed, LogRMS, Mixture
 R = 0.99
 LAM = 0.1
 MAX_SWEEPS = 10_000
-#: Rows a round; fewer for peers that take milliseconds a row.
+#: Rows per round; fewer for peers that take milliseconds per row.
 ROWS, FEW_ROWS = 2_000, 500
 TUNERS = {"LogRMS()": LogRMS(), f"Fixed({LAM})": Fixed(LAM)}
 
 Line = dict[str, str]
-#: Learns the rows of a round; returns the nanoseconds of CPU time that count.
-Contestant = Callable[[np.ndarray, np.ndarray], int]
+#: Learns the rows of a round; returns the measured nanoseconds of CPU time.
+Contender = Callable[[np.ndarray, np.ndarray], int]
 
 
-# --- the race -------------------------------------------------------------------------------------------------------
+# --- rounds ---------------------------------------------------------------------------------------------------------
 
 
-def race(ours: Contestant, theirs: Contestant, p: int, rounds: int, n_rows: int = ROWS) -> np.ndarray:
-    """Microseconds a row of both, a line a round."""
+def time_both(ours: Contender, theirs: Contender, p: int, rounds: int, n_rows: int = ROWS) -> np.ndarray:
+    """Microseconds per row of both, one line per round."""
     stream = batches(p, n_rows)
     times = [[ours(X, y), theirs(X, y)] for X, y in itertools.islice(stream, rounds + 1)]
     return np.array(times[1:]) / n_rows / 1e3
@@ -56,13 +56,13 @@ def timed(action: Callable[[], object]) -> int:
     return process_time_ns() - start
 
 
-def in_batches(model: RAPRegressor) -> Contestant:
+def in_batches(model: RAPRegressor) -> Contender:
     """All rows of the round in one call of partial_fit."""
     return lambda X, y: timed(lambda: model.partial_fit(X, y))
 
 
-def one_at_a_time(model: object) -> Contestant:
-    """A call of partial_fit for each row."""
+def one_at_a_time(model: object) -> Contender:
+    """One call of partial_fit per row."""
 
     def learn(X: np.ndarray, y: np.ndarray) -> None:
         for i in range(len(X)):
@@ -87,7 +87,6 @@ def at_most(what: str, p: int, times: np.ndarray, target: float | None) -> Line:
 
 def line(what: str, p: int, times: np.ndarray, ratio: str, target: str = "", met: bool | None = None) -> Line:
     ours, theirs = np.median(times, axis=0)
-    verdict = "" if met is None else "yes" if met else "NO"
     return {
         "what": what,
         "p": str(p),
@@ -95,7 +94,7 @@ def line(what: str, p: int, times: np.ndarray, ratio: str, target: str = "", met
         "theirs": f"{theirs:.2f} us",
         "ratio": ratio,
         "target": target,
-        "met": verdict,
+        "met": "" if met is None else "yes" if met else "NO",
     }
 
 
@@ -103,9 +102,9 @@ def line(what: str, p: int, times: np.ndarray, ratio: str, target: str = "", met
 
 
 class CoordinateDescent:
-    """`enet_coordinate_descent_gram`, warm-started after each row; its Gram matrix comes to it for free.
+    """`enet_coordinate_descent_gram`, warm-started after each row; its Gram matrix is not timed.
 
-    `model` follows the same stream, untimed, and tells the lam of each row.
+    `model` learns the same stream, untimed, and gives the lam of each row.
     """
 
     def __init__(self, model: RAPRegressor, p: int) -> None:
@@ -151,7 +150,7 @@ class CoordinateDescent:
         return scale, Q, S[:-1, -1] / scale, np.sqrt(S[-1:, -1])
 
     def furthest(self) -> float:
-        """How far the two solutions are apart, in the worst coefficient."""
+        """The largest difference between coefficients of the two solutions."""
         return float(np.max(np.abs(self.beta - self.model.coef_)))
 
 
@@ -159,7 +158,7 @@ def against_coordinate_descent(rounds: int) -> Iterator[Line]:
     for p, target in ((20, 30), (100, 25)):
         for name, tuner in TUNERS.items():
             theirs = CoordinateDescent(RAPRegressor(memory=R, tuner=tuner), p)
-            times = race(in_batches(RAPRegressor(memory=R, tuner=tuner)), theirs, p, rounds)
+            times = time_both(in_batches(RAPRegressor(memory=R, tuner=tuner)), theirs, p, rounds)
             assert theirs.furthest() < 1e-4, "the two do not solve the same problem"
             yield faster(f"{name} vs enet_coordinate_descent_gram", p, times, target)
 
@@ -167,7 +166,7 @@ def against_coordinate_descent(rounds: int) -> Iterator[Line]:
 # --- the others -----------------------------------------------------------------------------------------------------
 
 
-def rank_one_update(p: int) -> Contestant:
+def rank_one_update(p: int) -> Contender:
     """BLAS dsyr alone, in place, called from Python."""
     S = np.zeros((p, p), order="F")
 
@@ -181,11 +180,11 @@ def rank_one_update(p: int) -> Contestant:
 def against_rank_one_update(rounds: int) -> Iterator[Line]:
     for p, target in ((100, 4), (400, 6)):
         for name, tuner in TUNERS.items():
-            times = race(in_batches(RAPRegressor(memory=R, tuner=tuner)), rank_one_update(p), p, rounds)
+            times = time_both(in_batches(RAPRegressor(memory=R, tuner=tuner)), rank_one_update(p), p, rounds)
             yield at_most(f"{name} vs dsyr alone", p, times, target)
 
 
-def on_dicts(model: object) -> Contestant:
+def on_dicts(model: object) -> Contender:
     """predict_one, then learn_one."""
 
     def learn(dicts: list[dict[str, float]], y: list[float]) -> None:
@@ -204,18 +203,18 @@ def on_dicts(model: object) -> Contestant:
 
 def against_river(rounds: int) -> Iterator[Line]:
     ours = on_dicts(streamlasso.river.RAPRegressor(memory=R, tuner=LogRMS()))
-    times = race(ours, on_dicts(LinearRegression(l1=LAM)), 20, rounds)
+    times = time_both(ours, on_dicts(LinearRegression(l1=LAM)), 20, rounds)
     yield at_most("river face vs river's LinearRegression(l1)", 20, times, 1 / 6)
 
 
 def against_sgd(rounds: int) -> Iterator[Line]:
     ours = one_at_a_time(RAPRegressor(memory=R, tuner=LogRMS()))
-    times = race(ours, one_at_a_time(SGDRegressor(penalty="l1", alpha=LAM)), 20, rounds, FEW_ROWS)
-    yield at_most("one row a call vs SGDRegressor.partial_fit", 20, times, 1 / 3)
+    times = time_both(ours, one_at_a_time(SGDRegressor(penalty="l1", alpha=LAM)), 20, rounds, FEW_ROWS)
+    yield at_most("one row per call vs SGDRegressor.partial_fit", 20, times, 1 / 3)
 
 
 class Ondil:
-    """ondil's online lasso, a row at a time: it chooses lam from a path of 100 by an information criterion."""
+    """ondil's online lasso, one row at a time: it chooses lam from a path of 100 by an information criterion."""
 
     def __init__(self) -> None:
         self.model = OnlineLasso(forget=1 - R)
@@ -225,12 +224,12 @@ class Ondil:
         if not self.fitted:
             self.model.fit(X, y)
             self.fitted = True
-            X, y = X[:5], y[:5]  # what it compiles at its first update, it compiles before the race
+            X, y = X[:5], y[:5]  # it compiles at its first update: in the warm-up
         return timed(lambda: [self.model.update(X[i : i + 1], y[i : i + 1]) for i in range(len(X))])
 
 
 def against_ondil(rounds: int) -> Iterator[Line]:
-    times = race(in_batches(RAPRegressor(memory=R, tuner=LogRMS())), Ondil(), 20, rounds, FEW_ROWS)
+    times = time_both(in_batches(RAPRegressor(memory=R, tuner=LogRMS())), Ondil(), 20, rounds, FEW_ROWS)
     yield faster("batches vs ondil OnlineLasso", 20, times, 500)
 
 
@@ -239,13 +238,13 @@ def against_ondil(rounds: int) -> Iterator[Line]:
 
 def cost_against_p(rounds: int) -> Iterator[Line]:
     for p in (10, 20, 50, 100, 200, 500, 1000):
-        times = race(in_batches(RAPRegressor(memory=R, tuner=LogRMS())), rank_one_update(p), p, rounds)
+        times = time_both(in_batches(RAPRegressor(memory=R, tuner=LogRMS())), rank_one_update(p), p, rounds)
         yield at_most("cost against p: LogRMS() vs dsyr alone", p, times, None)
 
 
-#: Five memories of either kind, with ten penalties each, and what an estimator is made with if nobody says anything.
+#: Five memories of either kind with ten penalties each, and the default.
 MIXTURES = {
-    "Mixture, 5 memories (4 start afresh) x 10 lams": (Mixture(factors=(), starts=4), {20: 60.0, 100: 30.0}),
+    "Mixture, 5 memories (4 restart) x 10 lams": (Mixture(factors=(), starts=4), {20: 60.0, 100: 30.0}),
     "Mixture, 5 memories (factors) x 10 lams": (
         Mixture(factors=(0.98, 0.99, 0.995, 0.998), starts=0),
         {20: 60.0, 100: 30.0},
@@ -259,7 +258,7 @@ def mixtures(rounds: int) -> Iterator[Line]:
     for name, (tuner, targets) in MIXTURES.items():
         for p, target in targets.items():
             plain = in_batches(RAPRegressor(memory=R, tuner=LogRMS()))
-            times = race(in_batches(RAPRegressor(tuner=tuner)), plain, p, rounds)
+            times = time_both(in_batches(RAPRegressor(tuner=tuner)), plain, p, rounds)
             yield at_most(f"{name} vs LogRMS()", p, times, target)
 
 
@@ -275,7 +274,7 @@ def memory(n_rows: int) -> Iterator[Line]:
 
 
 def peak_of(model: RAPRegressor, p: int) -> int:
-    """The most bytes that making the model and learning some rows take, the rows not counted."""
+    """The largest number of bytes that building the model and learning some rows take, without the rows."""
     X, y = next(batches(p, FEW_ROWS))
     gc.collect()
     tracemalloc.start()
@@ -311,8 +310,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="fewer rounds, fewer rows")
     quick = parser.parse_args().quick
     rounds = 3 if quick else 11
-    warnings.simplefilter("ignore", ConvergenceWarning)  # scikit-learn, on the rare row that takes it MAX_SWEEPS
-    gc.disable()  # it would run whenever it likes, in someone's turn
+    warnings.simplefilter("ignore", ConvergenceWarning)  # scikit-learn, on the rare row that needs MAX_SWEEPS
+    gc.disable()  # it would run at random, in one model's turn
     with threadpool_limits(1):
         table = [
             *against_coordinate_descent(rounds),

@@ -1,6 +1,6 @@
-"""The tuners on the paper's non-stationary simulation: mean half squared error of one look ahead, from row 20 on.
+"""The tuners on the paper's non-stationary simulation: mean half squared error of each next row, from row 20 on.
 
-The first rows are left out for all: a fixed penalty has no start-up of its own and pays for them.
+The first rows are left out for all, since a fixed penalty is at a disadvantage there.
 """
 
 import argparse
@@ -26,7 +26,7 @@ def mean_loss(tuner, densities, n_draws, curvature="updated"):
 
 
 def rows(order, densities, n_draws):
-    """A row of the table for each moving tuner, then for the best fixed penalty and the truth itself."""
+    """One row of the table per moving tuner, then the best fixed penalty and the noise floor."""
     for tuner in MOVING:
         losses = (mean_loss(tuner, densities, n_draws, curvature) for curvature in ("updated", "previous"))
         yield order, repr(tuner), *(f"{loss:.3f}" for loss in losses)

@@ -46,13 +46,3 @@ def test_version(capsys):
 def test_help_has_an_example(arguments, capsys):
     assert main(arguments) == 0
     assert "streamlasso demo" in capsys.readouterr().out
-
-
-# --- bench ------------------------------------------------------------------------------------------------------------
-
-
-def test_bench_names_what_is_wrong(tmp_path, capsys):
-    assert main(["bench", "streams", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--tasks", "elec3"]) == 2
-    assert "elec3" in capsys.readouterr().err
-    assert main(["bench", "streams", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--tasks", "elec2"]) == 2
-    assert "--data" in capsys.readouterr().err

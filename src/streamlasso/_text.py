@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def number(value: float) -> str:
@@ -44,3 +44,16 @@ def listed(words: Sequence[str], most: int | None = None) -> str:
     if most is not None and len(words) > most:
         return f"{', '.join(words[:most])} and {len(words) - most} more"
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Cells as a table in Markdown.
+
+    >>> print(markdown_table(["x", "y"], [["1", "2"]]), end="")
+    | x | y |
+    |---|---|
+    | 1 | 2 |
+    """
+    rule = f"|{'---|' * len(head)}\n"
+    first, *others = (f"| {' | '.join(row)} |\n" for row in [head, *rows])
+    return "".join([first, rule, *others])

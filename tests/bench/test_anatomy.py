@@ -1,15 +1,19 @@
-"""The anatomy of a run: the table against what the model and the peers say themselves, the figure from the table."""
+"""The weights of the default over time: the table against the model and the peers, the figure from the table."""
+
+import doctest
 
 import numpy as np
 import pytest
 from pyarrow import parquet
 
+import anatomy
+from anatomy import AGES, NEVER, draw, memory_columns, power_columns, weights_table
 from streamlasso import RAPClassifier, RAPRegressor, progressive
-from streamlasso.bench import anatomy
-from streamlasso.bench.anatomy import AGES, NEVER, dissect, draw, half_deviance, memory_columns, power_columns
-from streamlasso.bench.peers import RunningMean, predict_then_learn
-from streamlasso.bench.streams import Task, load_task
+from streamlasso.bench.losses import half_deviance
+from streamlasso.bench.prequential import RunningMean, predict_then_learn
+from streamlasso.bench.task import Task
 from streamlasso.families import Binomial, Gaussian, Poisson
+from streams import load_task
 
 FAMILIES = {"gaussian": Gaussian(), "binomial": Binomial(), "poisson": Poisson()}
 
@@ -23,30 +27,30 @@ def flipped(family, n_rows=240, seed=0):
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
-def dissected(request):
+def tabled(request):
     task = flipped(request.param)
-    table = dissect(task)
+    table = weights_table(task)
     return task, {name: table[name].to_numpy() for name in table.column_names}
 
 
-def test_weights_of_memories_and_of_penalties_sum_to_one(dissected):
-    _, table = dissected
+def test_weights_of_memories_and_of_penalties_sum_to_one(tabled):
+    _, table = tabled
     for names in (memory_columns(), power_columns()):
         weights = np.array([table[name] for name in names])
         assert np.all(weights >= 0)
         np.testing.assert_allclose(weights.sum(axis=0), 1, atol=1e-9)
 
 
-def test_rows_one_at_a_time_are_the_same_run_as_all_at_once(dissected):
-    task, table = dissected
+def test_rows_one_at_a_time_are_the_same_run_as_all_at_once(tabled):
+    task, table = tabled
     model = RAPClassifier() if task.family == "binomial" else RAPRegressor(family=task.family)
     trace = progressive(model, task.X, task.y)
     for name in ("lam", "lam_max", "effective_size"):
         np.testing.assert_allclose(table[name], trace[name], rtol=1e-9)
 
 
-def test_the_running_mean_is_that_of_the_leaderboard(dissected):
-    task, table = dissected
+def test_the_running_mean_is_that_of_the_leaderboard(tabled):
+    task, table = tabled
     means, _ = predict_then_learn(RunningMean(task.family), task.X, task.y)
     inside = slice(20, None)
     expected = half_deviance(task.family, task.y, means)
@@ -56,28 +60,17 @@ def test_the_running_mean_is_that_of_the_leaderboard(dissected):
     assert np.isnan(table["relative"][:50]).all()
 
 
-def test_after_the_change_memories_that_began_after_it_take_over(dissected):
-    task, table = dissected
-    fresh = sum(table[name] for name in AGES)
-    if task.family != "binomial":  # a class says too little in 120 rows
-        assert fresh[-20:].mean() > 0.5 > table[NEVER][-20:].mean()
+def test_after_the_change_memories_that_began_after_it_take_over(tabled):
+    task, table = tabled
+    restarted = sum(table[name] for name in AGES)
+    if task.family != "binomial":  # 120 classes hold too little information
+        assert restarted[-20:].mean() > 0.5 > table[NEVER][-20:].mean()
     assert table["effective_size"][-1] < 0.75 * len(task.y)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_half_deviance_is_the_family_loss_less_that_of_a_perfect_prediction(family):
-    rng = np.random.default_rng(1)
-    eta = rng.normal(size=30)
-    y = FAMILIES[family].sample(rng, eta)
-    link = {"gaussian": lambda m: m, "binomial": lambda m: np.log(m / (1 - m)), "poisson": np.log}[family]
-    near = {"binomial": np.clip(y, 1e-12, 1 - 1e-12), "poisson": np.maximum(y, 1e-12)}.get(family, y)
-    excess = FAMILIES[family].loss(y, eta) - FAMILIES[family].loss(y, link(near))
-    np.testing.assert_allclose(half_deviance(family, y, FAMILIES[family].mean(eta)), excess, atol=1e-9)
-
-
-def test_the_figure_draws_the_table_and_nothing_else(dissected):
-    task, _ = dissected
-    table = dissect(task)
+def test_the_figure_draws_the_table_and_nothing_else(tabled):
+    task, _ = tabled
+    table = weights_table(task)
     figure = draw(table, changes=[120])
     memories, penalty, loss = figure.axes
     assert len(memories.collections) == len(memory_columns())
@@ -89,8 +82,8 @@ def test_the_figure_draws_the_table_and_nothing_else(dissected):
 
 
 def test_too_few_rows_to_draw_are_refused():
-    with pytest.raises(ValueError, match="50 rows: a figure needs more than 50"):
-        draw(dissect(flipped("gaussian", n_rows=50)))
+    with pytest.raises(ValueError, match="50 rows are too few for a figure"):
+        draw(weights_table(flipped("gaussian", n_rows=50)))
 
 
 def test_the_command_writes_tables_figures_and_a_summary(fake_data, tmp_path, capsys):
@@ -103,3 +96,12 @@ def test_the_command_writes_tables_figures_and_a_summary(fake_data, tmp_path, ca
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| usenet1", "| usenet1 lagged", "| exchange rate"]
     table = parquet.read_table(tmp_path / "usenet1.parquet")
     assert len(table) == len(load_task("usenet1", fake_data).y)
+
+
+def test_a_stretch_beyond_the_table_draws_all_of_it():
+    figure = draw(weights_table(flipped("gaussian", n_rows=80)), stretch=(2000, 3000))
+    assert figure.axes[-1].get_xlim() == (0, 80)
+
+
+def test_examples_are_true():
+    assert doctest.testmod(anatomy).failed == 0

@@ -1,22 +1,26 @@
-"""The table is right, grows line by line, and a run that was stopped goes on to the same end."""
+"""The table is right and grows line by line, and an interrupted run continues to the same table."""
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pyarrow
 import pytest
-from sklearn.metrics import log_loss, mean_poisson_deviance
 
 from streamlasso.bench import leaderboard
 from streamlasso.bench.entries import Entry
-from streamlasso.bench.leaderboard import BURN_IN, Book, clipped, mean_loss, run_leaderboard, score
-from streamlasso.bench.standings import draw_leaderboard, standing, summary
-from streamlasso.bench.streams import Task
+from streamlasso.bench.figures import draw_leaderboard
+from streamlasso.bench.leaderboard import installed, run_leaderboard, score
+from streamlasso.bench.losses import BURN_IN
+from streamlasso.bench.results import COLUMNS, SCHEMA, ResultsFile
+from streamlasso.bench.summary import leaderboard_summary, standing
+from streamlasso.bench.task import Task
+from streams import load_task, write_leaderboard
 
 TASKS = ("nyu_rest", "usenet1")
 #: These need nothing but what streamlasso needs.
 METHODS = ("running-mean", "persistence", "refit", "streamlasso")
-QUICK = dict(tasks=TASKS, methods=METHODS[:2], progress=False)
+QUICK = dict(methods=METHODS[:2], progress=False)
 
 
 def without_times(table):
@@ -24,10 +28,17 @@ def without_times(table):
 
 
 @pytest.fixture(scope="module")
-def whole(fake_data, tmp_path_factory):
-    """Everything that can be run on two tasks, and where it lies."""
+def tasks(fake_data):
+    return [load_task(name, fake_data) for name in TASKS]
+
+
+@pytest.fixture(scope="module")
+def whole(tasks, tmp_path_factory):
+    """The table of all methods on two tasks, and its directory."""
     out = tmp_path_factory.mktemp("whole")
-    return run_leaderboard(fake_data, out, tasks=TASKS, methods=METHODS, progress=False), out
+    table = run_leaderboard(tasks, out, methods=METHODS, progress=False)
+    write_leaderboard(table, out)
+    return table, out
 
 
 def test_the_running_mean_loses_exactly_what_it_loses(whole):
@@ -39,13 +50,13 @@ def test_the_running_mean_loses_exactly_what_it_loses(whole):
 def test_each_line_says_what_was_done(whole):
     lines = whole[0].to_pylist()
     assert {line["method"] for line in lines} == set(METHODS)
-    assert all(line["status"] == "ok" and line["rows"] == 60 and line["judged"] == 60 - BURN_IN for line in lines)
+    assert all(line["status"] == "ok" and line["rows"] == 60 and line["scored"] == 60 - BURN_IN for line in lines)
     assert all(line["microseconds"] > 0 and np.isfinite(line["loss"]) for line in lines)
 
 
 @pytest.mark.parametrize("stop_after", [0, 1, 3])
-def test_a_run_that_was_stopped_goes_on_to_the_same_table(stop_after, fake_data, tmp_path, monkeypatch):
-    expected = run_leaderboard(fake_data, tmp_path / "expected", **QUICK)
+def test_a_run_that_was_stopped_goes_on_to_the_same_table(stop_after, tasks, tmp_path, monkeypatch):
+    expected = run_leaderboard(tasks, tmp_path / "expected", **QUICK)
     score_as_it_is, scored = leaderboard.score, []
 
     def interrupted(entry, *rest):
@@ -56,23 +67,23 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_table(stop_after, fake_data,
 
     monkeypatch.setattr(leaderboard, "score", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run_leaderboard(fake_data, tmp_path / "out", **QUICK)
-    assert len(Book(tmp_path / "out" / "leaderboard.csv").results) == stop_after
+        run_leaderboard(tasks, tmp_path / "out", **QUICK)
+    assert len(ResultsFile(tmp_path / "out" / "leaderboard.csv").results) == stop_after
     stop_after = None
-    table = run_leaderboard(fake_data, tmp_path / "out", **QUICK)
+    table = run_leaderboard(tasks, tmp_path / "out", **QUICK)
     assert without_times(table) == without_times(expected)
     assert len(scored) == table.num_rows
 
 
-def test_a_line_that_was_cut_short_is_run_again(fake_data, tmp_path):
-    expected = run_leaderboard(fake_data, tmp_path, **QUICK)
+def test_a_line_that_was_cut_short_is_run_again(tasks, tmp_path):
+    expected = run_leaderboard(tasks, tmp_path, **QUICK)
     file = tmp_path / "leaderboard.csv"
     file.write_bytes(file.read_bytes()[:-9])
-    assert without_times(run_leaderboard(fake_data, tmp_path, **QUICK)) == without_times(expected)
+    assert without_times(run_leaderboard(tasks, tmp_path, **QUICK)) == without_times(expected)
 
 
-def test_what_is_there_is_not_run_again_unless_asked(fake_data, tmp_path, monkeypatch):
-    run_leaderboard(fake_data, tmp_path, **QUICK)
+def test_what_is_there_is_not_run_again_unless_asked(tasks, tmp_path, monkeypatch):
+    run_leaderboard(tasks, tmp_path, **QUICK)
     score_as_it_is, scored = leaderboard.score, []
 
     def noted(entry, *rest):
@@ -80,74 +91,58 @@ def test_what_is_there_is_not_run_again_unless_asked(fake_data, tmp_path, monkey
         return score_as_it_is(entry, *rest)
 
     monkeypatch.setattr(leaderboard, "score", noted)
-    run_leaderboard(fake_data, tmp_path, **QUICK)
+    run_leaderboard(tasks, tmp_path, **QUICK)
     assert scored == []
-    run_leaderboard(fake_data, tmp_path, redo=["persistence"], **QUICK)
+    run_leaderboard(tasks, tmp_path, redo=["persistence"], **QUICK)
     assert scored == ["persistence", "persistence"]
 
 
-def test_processes_make_the_same_table(fake_data, tmp_path):
-    one = run_leaderboard(fake_data, tmp_path / "one", **QUICK)
-    two = run_leaderboard(fake_data, tmp_path / "two", jobs=2, **QUICK)
+def test_processes_make_the_same_table(tasks, tmp_path):
+    one = run_leaderboard(tasks, tmp_path / "one", **QUICK)
+    two = run_leaderboard(tasks, tmp_path / "two", jobs=2, **QUICK)
     assert without_times(one) == without_times(two)
 
 
-def test_other_rows_do_not_go_into_the_same_table(fake_data, tmp_path):
-    run_leaderboard(fake_data, tmp_path, **QUICK)
-    with pytest.raises(ValueError, match="over 60 rows, now it would be 55; name another directory"):
-        run_leaderboard(fake_data, tmp_path, rows=55, **QUICK)
+def test_other_rows_do_not_go_into_the_same_table(tasks, tmp_path):
+    run_leaderboard(tasks, tmp_path, **QUICK)
+    with pytest.raises(ValueError, match=r"\(60 rows x \d+ features, now 55 x \d+\): name another directory"):
+        run_leaderboard([replace(task, X=task.X[:55], y=task.y[:55]) for task in tasks], tmp_path, **QUICK)
 
 
-def test_another_table_is_not_overwritten(fake_data, tmp_path):
+def test_other_values_do_not_go_into_the_same_table(tasks, tmp_path):
+    run_leaderboard(tasks, tmp_path, **QUICK)
+    with pytest.raises(ValueError, match="on other data"):
+        run_leaderboard([tasks[0], replace(tasks[1], X=tasks[1].X + 1)], tmp_path, **QUICK)
+
+
+def test_another_table_is_not_overwritten(tasks, tmp_path):
     (tmp_path / "leaderboard.csv").write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="not a leaderboard"):
-        run_leaderboard(fake_data, tmp_path, **QUICK)
+        run_leaderboard(tasks, tmp_path, **QUICK)
     assert (tmp_path / "leaderboard.csv").read_text() == "a,b\n1,2\n"
 
 
 @pytest.mark.parametrize(
     "options, words",
     [
-        (dict(tasks=["elec3"]), "elec3: the tasks are elec2, "),
-        (dict(methods=["vw"]), "vw: the methods are running-mean, "),
-        (dict(redo=["vw"]), "vw: the methods are running-mean, "),
+        (dict(methods=["vw"]), "vw: unknown; the methods are running-mean, "),
+        (dict(redo=["vw"]), "vw: unknown; the methods are running-mean, "),
         (dict(jobs=0), "at least one process"),
     ],
 )
-def test_unknown_names_are_refused_before_anything_is_written(options, words, fake_data, tmp_path):
+def test_unknown_names_are_refused_before_anything_is_written(options, words, tasks, tmp_path):
     with pytest.raises(ValueError, match=words):
-        run_leaderboard(fake_data, tmp_path / "out", **options)
+        run_leaderboard(tasks, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_package_is_left_out_or_if_named_an_error(fake_data, tmp_path, monkeypatch, capsys):
+def test_a_missing_package_is_left_out_or_if_named_an_error(tasks, tmp_path, monkeypatch, capsys):
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "river" else find(name))
     with pytest.raises(ImportError, match=r'river needs river: pip install "streamlasso\[bench\]"'):
-        run_leaderboard(fake_data, tmp_path, methods=["river"], progress=False)
-    assert leaderboard._present(["persistence", "river"], named=False) == ["persistence"]
+        run_leaderboard(tasks, tmp_path, methods=["river"], progress=False)
+    assert installed(["persistence", "river"], named=False) == ["persistence"]
     assert capsys.readouterr().err == 'left out: river needs river: pip install "streamlasso[bench]"\n'
-
-
-# --- loss -------------------------------------------------------------------------------------------------------------
-
-
-def test_losses_are_those_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    y, rate = rng.poisson(4.0, 90).astype(float), rng.uniform(1, 6, 90)
-    y[0] = 20
-    assert mean_loss("poisson", y, rate) == pytest.approx(mean_poisson_deviance(y[BURN_IN:], rate[BURN_IN:]))
-    label, share = (y > 4).astype(float), rng.uniform(0.1, 0.9, 90)
-    assert mean_loss("binomial", label, share) == pytest.approx(log_loss(label[BURN_IN:], share[BURN_IN:]))
-
-
-def test_predictions_are_clipped_by_what_was_seen_before():
-    y = np.array([1.0, 3.0, 100.0, 0.0])
-    np.testing.assert_array_equal(clipped("gaussian", y, np.full(4, 1e9)), [0, 1, 4, 149.5])
-    np.testing.assert_array_equal(clipped("gaussian", y, np.full(4, -np.inf)), [0, 1, 0, -48.5])
-    np.testing.assert_array_equal(clipped("poisson", y, np.full(4, np.inf)), [1, 3, 7, 201])
-    np.testing.assert_array_equal(clipped("poisson", y, np.zeros(4)), np.full(4, 0.1))
-    np.testing.assert_array_equal(clipped("binomial", y > 2, np.array([0, 0.5, 1, 2])), [1e-4, 0.5, 1 - 1e-4, 1 - 1e-4])
 
 
 # --- trouble ----------------------------------------------------------------------------------------------------------
@@ -165,7 +160,7 @@ def overflow(task, limit):
 def test_a_peer_that_fails_is_a_line_of_its_own():
     result = score(Entry("peer", "default", "streamlasso", overflow), noise())
     assert result.status == "failed: OverflowError: math range error at some place"
-    assert np.isnan(result.relative) and result.judged == 0
+    assert np.isnan(result.relative) and result.scored == 0
 
 
 def test_a_peer_that_predicts_no_number_has_failed():
@@ -175,18 +170,18 @@ def test_a_peer_that_predicts_no_number_has_failed():
     assert result.status == "failed: no number predicted for row 60" and np.isnan(result.loss)
 
 
-def test_too_slow_is_said_and_judged_on_what_was_done(fake_data, tmp_path):
-    table = run_leaderboard(fake_data, tmp_path, limit=-1, **QUICK)
+def test_too_slow_is_a_status_and_scored_on_the_rows_so_far(tasks, tmp_path):
+    table = run_leaderboard(tasks, tmp_path, limit=-1, **QUICK)
     assert set(table["status"].to_pylist()) == {"too slow"}
-    assert set(table["judged"].to_pylist()) == {0}
+    assert set(table["scored"].to_pylist()) == {0}
 
 
 # --- standings --------------------------------------------------------------------------------------------------------
 
 
 def line(method, setting, relative, status="ok", task="elec2"):
-    values = (task, "binomial", 99, 8, method, setting, relative, relative, 90.0, 49, status, "1.0")
-    return dict(zip(leaderboard.COLUMNS, values, strict=True))
+    values = (task, "binomial", 99, 8, method, setting, relative, relative, 90.0, 49, status, "1.0", "0")
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 LINES = [
@@ -210,7 +205,7 @@ def test_standings_are_default_and_best_of_those_that_got_through():
 
 
 def test_the_summary_names_the_best_peer_and_how_far_we_are_from_it():
-    text = summary(pyarrow.Table.from_pylist(LINES, leaderboard.SCHEMA))
+    text = leaderboard_summary(pyarrow.Table.from_pylist(LINES, SCHEMA))
     assert "| river, lr=0.3 l1=0 | 0.700 |" in text
     assert "| Mixture() | 0.350 | 0.500 |" in text
 
@@ -225,6 +220,6 @@ def test_files_are_written_and_the_figure_comes_from_the_table(whole):
     }
     loss, _ = draw_leaderboard(table).axes
     assert [label.get_text() for label in loss.get_yticklabels()] == ["nyu_rest (g)", "usenet1 (b)"]
-    drawn = {float(mark.get_xdata()[0]) for mark in loss.lines if mark.get_label() == "streamlasso, as it comes"}
+    drawn = {float(mark.get_xdata()[0]) for mark in loss.lines if mark.get_label() == "streamlasso, default"}
     ours = [x for x in table.to_pylist() if x["method"] == "streamlasso" and x["setting"] == "default"]
     assert drawn == {min(x["relative"], 2.0) for x in ours}

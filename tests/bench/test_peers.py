@@ -1,4 +1,4 @@
-"""Every entry predicts before it learns, and does what it says."""
+"""Every entry predicts before it learns, and does what its name says."""
 
 import importlib.util
 import sys
@@ -12,8 +12,17 @@ from sklearn.preprocessing import StandardScaler
 
 from streamlasso import RAPClassifier
 from streamlasso.bench import peers
-from streamlasso.bench.entries import DEFAULT, FAMILIES, METHODS, OURS, PEERS, entries
-from streamlasso.bench.streams import Task
+from streamlasso.bench.entries import DEFAULT, METHODS, OURS, PEERS, entries, entries_by_name
+from streamlasso.bench.prequential import (
+    Moments,
+    OneVersusRest,
+    Persistence,
+    ResponseStandardised,
+    RunningMean,
+    TooSlow,
+    predict_then_learn,
+)
+from streamlasso.bench.task import FAMILIES, Task
 from streamlasso.families import Binomial, Gaussian, Poisson
 
 NAMED = {"gaussian": Gaussian(), "binomial": Binomial(), "poisson": Poisson()}
@@ -99,7 +108,7 @@ def test_every_method_has_one_default_and_settings_of_different_names(family):
 def test_moments_are_those_of_the_rows_so_far():
     rows = np.random.default_rng(0).normal(3, 2, size=(40, 3))
     rows[:, 2] = 5
-    moments = peers.Moments()
+    moments = Moments()
     for row in rows:
         moments.update(row)
     np.testing.assert_allclose(moments.mean, rows.mean(axis=0))
@@ -118,13 +127,13 @@ def test_standardised_responses_are_put_back_on_their_scale():
             self.seen = y
 
     y = np.random.default_rng(0).normal(50, 9, size=30)
-    means, _ = peers.predict_then_learn(peers.ResponseStandardised(LastSeen()), np.zeros((30, 1)), y)
+    means, _ = predict_then_learn(ResponseStandardised(LastSeen()), np.zeros((30, 1)), y)
     np.testing.assert_allclose(means[2:], y[1:-1])
 
 
 def test_persistence_of_classes_is_the_share_of_ones_after_the_last_label():
     y = np.array([1.0, 1, 0, 1, 1, 1, 0, 0, 1])
-    means, _ = peers.predict_then_learn(peers.Persistence("binomial"), np.zeros((9, 1)), y)
+    means, _ = predict_then_learn(Persistence("binomial"), np.zeros((9, 1)), y)
     # After a 1 came 1, 0, 1, 1, 0 before row 8, whose last label is a 0; after a 0 (or nothing) came 1, 1, 0.
     assert means[8] == pytest.approx((2 + 0.5) / (3 + 1))
 
@@ -160,24 +169,64 @@ def test_ondil_starts_from_twenty_rows_that_vary_and_then_takes_them_one_by_one(
     monkeypatch.setattr(peers, "_compile_ondil", lambda: None)
     monkeypatch.setattr(peers, "needed", lambda module: SimpleNamespace(OnlineLasso=OnlineLasso))
     X, y = np.column_stack([np.arange(23) >= varies_from, np.arange(23)]).astype(float), np.arange(23.0)
-    means, _ = peers.predict_then_learn(peers.Ondil(0.0), X, y)
+    means, _ = predict_then_learn(peers.Ondil(0.0), X, y)
     assert calls == [("fit", (start, 2), (start,))] + (23 - start) * [("update", (1, 2), (1,))]
     np.testing.assert_allclose(means, [0, *(np.cumsum(y) / np.arange(1, 24))[:-1]])
 
 
 def test_our_probabilities_are_those_of_the_classifier_row_by_row(make_stream):
     task = stream(make_stream, "binomial", n=60)
-    entry = next(e for e in entries("binomial") if e.method == OURS and e.setting == DEFAULT)
-    means, _ = entry.run(task, float("inf"))
+    means, _ = entries_by_name("binomial")[OURS, DEFAULT].run(task, float("inf"))
     model = RAPClassifier().partial_fit(task.X[:20], task.y[:20], classes=[0, 1])
     for i in range(20, 60):
         assert means[i] == pytest.approx(model.predict_proba(task.X[i : i + 1])[0, 1], abs=1e-9)
         model.partial_fit(task.X[i : i + 1], task.y[i : i + 1])
 
 
+def three_classes(make_stream, n=120):
+    made = make_stream(NAMED["gaussian"], n=n)
+    y = np.digitize(made.y, np.quantile(made.y, [0.3, 0.7])).astype(float)
+    return Task("three", "binomial", made.X, y, ["a", "b", "c", "d"], n_classes=3)
+
+
+def test_one_versus_rest_is_a_peer_per_class_with_probabilities_that_sum_to_one(make_stream):
+    task = three_classes(make_stream)
+    both = OneVersusRest(lambda: peers.sklearn_sgd("binomial", 0.03), 3)
+    alone = [peers.sklearn_sgd("binomial", 0.03) for _ in range(3)]
+    for x, y in zip(task.X[:60], task.y[:60], strict=True):
+        shares = np.array([peer.predict(x) for peer in alone])
+        np.testing.assert_allclose(both.predict(x), shares / shares.sum())
+        both.learn(x, y)
+        for k, peer in enumerate(alone):
+            peer.learn(x, float(y == k))
+
+
+def test_of_several_classes_the_running_mean_is_the_share_of_each_with_jeffreys_prior(make_stream):
+    task = three_classes(make_stream)
+    means, _ = entries_by_name("binomial")["running-mean", DEFAULT].run(task, float("inf"))
+    for i in (0, 7, 119):
+        before = np.count_nonzero(task.y[:i] == task.y[i])
+        assert means[i] == pytest.approx((before + 0.5) / (i + 1.5))
+
+
+def test_our_probability_of_the_class_that_came_is_that_of_the_classifier(make_stream):
+    task = three_classes(make_stream)
+    means, _ = entries_by_name("binomial")[OURS, DEFAULT].run(task, float("inf"))
+    model = RAPClassifier().partial_fit(task.X[:60], task.y[:60], classes=[0, 1, 2])
+    for i in range(60, 70):
+        assert means[i] == pytest.approx(model.predict_proba(task.X[i : i + 1])[0, int(task.y[i])], abs=1e-9)
+        model.partial_fit(task.X[i : i + 1], task.y[i : i + 1])
+
+
+def test_ours_beyond_the_limit_is_too_slow_like_everyone(make_stream):
+    with pytest.raises(TooSlow) as stopped:
+        entries_by_name("gaussian")[OURS, DEFAULT].run(stream(make_stream, "gaussian"), -1.0)
+    assert len(stopped.value.means) == 130
+
+
 def test_over_the_limit_is_too_slow_and_keeps_what_there_is():
-    with pytest.raises(peers.TooSlow) as stopped:
-        peers.predict_then_learn(peers.RunningMean("gaussian"), np.zeros((99, 1)), np.ones(99), limit=-1)
+    with pytest.raises(TooSlow) as stopped:
+        predict_then_learn(RunningMean("gaussian"), np.zeros((99, 1)), np.ones(99), limit=-1)
     assert len(stopped.value.means) == 1
 
 

@@ -1,6 +1,6 @@
-"""A task's features hold only what is known before the response: past and present of X, the past of y."""
+"""The twelve streams: features hold what is known before the response; the script writes the leaderboard."""
 
-import importlib.util
+import doctest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -9,12 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamlasso.bench.streams import TASKS, load_task
-
-# Test folders are no packages, so what the conftest beside this file can do is fetched from it by its place.
-spec = importlib.util.spec_from_file_location("fake_streams", Path(__file__).with_name("conftest.py"))
-fake = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(fake)
+import streams
+from streams import AUTOREGRESSIVE, TASKS, load_task
+from support import made_up_streams as fake
 
 #: Rows and features of the real tasks.
 SHAPES = {
@@ -92,7 +89,7 @@ def test_lagged_adds_the_previous_response_where_it_is_not_there(name, fake_data
     plain, lagged = load_task(name, fake_data), load_task(name, fake_data, lagged=True)
     np.testing.assert_array_equal(plain.y, lagged.y)
     before = plain.y[:-1] if plain.family != "poisson" else np.log1p(plain.y[:-1])
-    if plain.holds_lag:
+    if name in AUTOREGRESSIVE:
         assert lagged.name == name and lagged.X.shape == plain.X.shape
         assert any(np.allclose(column[1:], before) for column in plain.X.T)
     else:
@@ -133,3 +130,23 @@ def test_real_tasks_have_the_shapes_they_should(name, shared_data):
     task = load_task(name, shared_data)
     assert task.X.shape == SHAPES[name]
     assert np.isfinite(task.X).all() and np.isfinite(task.y).all()
+
+
+def test_the_script_writes_the_leaderboard_and_prints_the_summary(fake_data, tmp_path, capsys):
+    arguments = ["--tasks", "nyu_rest", "usenet1", "--methods", "running-mean", "persistence", "--rows", "60"]
+    streams.main(["--data", str(fake_data), "--out", str(tmp_path), *arguments])
+    assert capsys.readouterr().out == (tmp_path / "summary.md").read_text() + "\n"
+    names = {"leaderboard.csv", "summary.md", "leaderboard.png", "leaderboard.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+@pytest.mark.parametrize("option", ["--tasks", "--methods", "--redo"])
+def test_the_script_refuses_unknown_names(option, fake_data, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        streams.main(["--data", str(fake_data), "--out", str(tmp_path / "out"), option, "elec3"])
+    assert "elec3" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_examples_are_true():
+    assert doctest.testmod(streams).failed == 0

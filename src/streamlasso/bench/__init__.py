@@ -1,1 +1,1 @@
-"""Studies: each computes a table and saves it; its figure is drawn from the table."""
+"""The leaderboard: streamlasso against its peers, on a stream of yours or on several."""

@@ -1,4 +1,4 @@
-"""Who takes part in the leaderboard: a method, its settings, and how it goes through a task."""
+"""The methods that are compared, and the grid of settings of each."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor, __version__, memories, progressive, tuners
 from streamlasso.bench import peers
-from streamlasso.bench.peers import Peer, predict_then_learn
-from streamlasso.bench.streams import Task
+from streamlasso.bench.prequential import (
+    OneVersusRest,
+    Peer,
+    Persistence,
+    ResponseStandardised,
+    RunningMean,
+    TooSlow,
+    predict_then_learn,
+)
+from streamlasso.bench.task import FAMILIES, Task
 
-FAMILIES = ("gaussian", "binomial", "poisson")
 #: The settings that "best in hindsight" is over.
 LEARNING_RATES, L1 = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3), (0.0, 0.001, 0.01)
 #: Gradients of counts are as large as the counts.
@@ -27,7 +34,7 @@ SCHEDULES = ("constant", "invscaling")
 SMOOTHING, FORGET = (1.0, 0.999, 0.99), (0.0, 0.001, 0.01)
 VW_RATES, VW_L1 = (0.05, 0.1, 0.5, 2.0), (0.0, 1e-5, 1e-4)
 WINDOW = 1000
-#: What is set before anything was tried; every method has one such setting, which is the first.
+#: The setting without tuning; every method has one whose name starts so, and it is the first.
 DEFAULT = "default"
 #: Marks a setting with responses standardised by running moments.
 TS = " +ts"
@@ -36,7 +43,10 @@ OURS = "streamlasso"
 
 @dataclass(frozen=True)
 class Entry:
-    """A method with one setting; `run(task, limit)` gives the mean predicted for each row, and CPU seconds in all."""
+    """A method with one setting; `run(task, limit)` gives the mean predicted for each row, and the CPU seconds.
+
+    With more than two classes it gives the probability of the class that came (`Task.outcome`).
+    """
 
     method: str
     setting: str
@@ -57,7 +67,7 @@ DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def entries(family: str) -> Iterator[Entry]:
-    """All entries that can predict this family, ours last.
+    """All entries for this family, ours last.
 
     >>> from streamlasso.bench.entries import entries
     >>> [entry.setting for entry in entries("gaussian") if entry.method == "refit"]
@@ -71,28 +81,37 @@ def entries(family: str) -> Iterator[Entry]:
         yield Entry(OURS, setting, "streamlasso", _our_run(options))
 
 
+def entries_by_name(family: str) -> dict[tuple[str, str], Entry]:
+    """The entries for this family by method and setting."""
+    return {(entry.method, entry.setting): entry for entry in entries(family)}
+
+
 # --- peers ------------------------------------------------------------------------------------------------------------
 
 Setting = tuple[str, Callable[[], Peer]]
 
 
 def _peer_run(make: Callable[[], Peer]) -> Callable[[Task, float], tuple[np.ndarray, float]]:
-    return lambda task, limit: predict_then_learn(make(), task.X, task.y, limit)
+    def run(task: Task, limit: float) -> tuple[np.ndarray, float]:
+        peer = OneVersusRest(make, task.n_classes) if task.n_classes > 2 else make()
+        return predict_then_learn(peer, task.X, task.y, limit)
+
+    return run
 
 
 def _scaled(family: str, setting: str, make: Callable[[], Peer]) -> Setting:
     """The same setting, for real-valued responses with these standardised."""
     if family != "gaussian":
         return setting, make
-    return setting + TS, lambda: peers.ResponseStandardised(make())
+    return setting + TS, lambda: ResponseStandardised(make())
 
 
 def _running_mean(family: str) -> Iterator[Setting]:
-    yield DEFAULT, lambda: peers.RunningMean(family)
+    yield DEFAULT, lambda: RunningMean(family)
 
 
 def _persistence(family: str) -> Iterator[Setting]:
-    yield DEFAULT, lambda: peers.Persistence(family)
+    yield DEFAULT, lambda: Persistence(family)
 
 
 def _river(family: str) -> Iterator[Setting]:
@@ -110,7 +129,7 @@ def _river_bayesian(family: str) -> Iterator[Setting]:
 def _sklearn_sgd(family: str) -> Iterator[Setting]:
     yield DEFAULT, lambda: peers.sklearn_sgd(family)
     if family == "gaussian":
-        yield _scaled(family, "as it comes", lambda: peers.sklearn_sgd(family))
+        yield _scaled(family, "its own steps", lambda: peers.sklearn_sgd(family))
     for schedule, eta0, l1 in product(SCHEDULES, LEARNING_RATES, L1):
         make = partial(peers.sklearn_sgd, family, eta0, l1, schedule)
         yield _scaled(family, f"{schedule} eta0={eta0:g} l1={l1:g}", make)
@@ -140,7 +159,7 @@ def _named(setting: str, default: bool) -> str:
     return f"{DEFAULT}: {setting}" if default else setting
 
 
-#: Method -> the package it needs, the families it can do, its settings.
+#: Method -> the package it needs, the families it has, its settings.
 PEERS: dict[str, tuple[str, tuple[str, ...], Callable[[str], Iterator[Setting]]]] = {
     "running-mean": ("streamlasso", FAMILIES, _running_mean),
     "persistence": ("streamlasso", FAMILIES, _persistence),
@@ -157,7 +176,7 @@ BASELINES = ("running-mean", "persistence")
 
 # --- ours -------------------------------------------------------------------------------------------------------------
 
-#: What the estimators are given.
+#: Setting -> the parameters of the estimator.
 OUR_SETTINGS: dict[str, dict[str, Any]] = {
     DEFAULT: {},
     "SGD(0.005) memory=0.99": dict(tuner=tuners.SGD(0.005), memory=0.99),
@@ -176,18 +195,22 @@ OUR_SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def _our_run(options: dict[str, Any]) -> Callable[[Task, float], tuple[np.ndarray, float]]:
-    """All rows in one call: there is no place to stop at a time limit, and no need of one."""
+    """All rows in one call; whether that was too slow is known at its end."""
 
     def run(task: Task, limit: float) -> tuple[np.ndarray, float]:
-        binomial = task.family == "binomial"
-        model = RAPClassifier(**options) if binomial else RAPRegressor(family=task.family, **options)
+        model = RAPClassifier(**options) if task.family == "binomial" else RAPRegressor(family=task.family, **options)
         start = process_time()
         trace = progressive(model, task.X, task.y, progress=False)
         seconds = process_time() - start
-        if not binomial:
-            return trace.prediction, seconds
-        # The log loss of a row says which probability its true class was given.
-        right = np.exp(-trace.loss)
-        return np.where(task.y > 0, right, 1 - right), seconds
+        means = _class_means(task, trace.loss) if task.family == "binomial" else trace.prediction
+        if seconds > limit:
+            raise TooSlow(means, seconds)
+        return means, seconds
 
     return run
+
+
+def _class_means(task: Task, loss: np.ndarray) -> np.ndarray:
+    """Probabilities from log losses: exp(-loss) is the probability of the class that came."""
+    right = np.exp(-loss)
+    return np.where(task.outcome > 0, right, 1 - right)

@@ -1,26 +1,27 @@
-"""The peers of the leaderboard: each predicts the mean of a row's response, then learns the row.
+"""Other packages as peers that predict a row and then learn it.
 
-No peer is imported before it is asked for; a missing one is named together with the extra that brings it. Features
-are standardised online, by the moments of the rows learnt so far, where a peer does not do so itself.
+No package is imported before its peer is built; an error about a missing one names the extra that installs it. Features
+are standardised online, by the moments of the rows learnt so far, where a package does not do so itself.
 """
 
 from __future__ import annotations
 
 import importlib
-import time
 import warnings
 from collections.abc import Callable
 from functools import cache
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-#: Rows that ondil is given to start from, at least: it cannot learn the first rows one at a time.
+from streamlasso.bench.prequential import FeaturesStandardised, Peer, ResponseStandardised, RunningMean
+
+#: The fewest rows that ondil starts from: it cannot learn the first rows one at a time.
 ONDIL_START = 20
-#: The practitioner's refit: the first one after so many rows, then one every so many rows; folds of cross-validation.
+#: Refits: the first one after so many rows, then one every so many rows; folds of cross-validation.
 REFIT_FIRST, REFIT_EVERY, FOLDS = 50, 100, 5
-#: Penalties that the logistic refit chooses from: with less of it than these, liblinear takes a minute a fit.
+#: Penalties that the logistic refit chooses from: with less of it than these, a fit with liblinear takes a minute.
 LOGISTIC_LAMS = np.geomspace(3e-4, 1, 8)
 #: Ridge penalties that the Poisson refit chooses from; scikit-learn has no Poisson lasso.
 POISSON_LAMS = np.geomspace(1e-4, 1e2, 7)
@@ -32,143 +33,13 @@ VW_LOSS = {
 }
 
 
-class Peer(Protocol):
-    """Predicts the mean of the response, then is told it."""
-
-    def predict(self, x: np.ndarray) -> float: ...
-
-    def learn(self, x: np.ndarray, y: float) -> None: ...
-
-
-class TooSlow(Exception):
-    """The time limit is over; the predictions so far are kept."""
-
-    def __init__(self, means: np.ndarray, seconds: float) -> None:
-        super().__init__(f"{len(means)} rows in {seconds:.0f} s")
-        self.means, self.seconds = means, seconds
-
-
-def predict_then_learn(
-    peer: Peer, X: np.ndarray, y: np.ndarray, limit: float = float("inf")
-) -> tuple[np.ndarray, float]:
-    """The mean predicted for each row before it was learnt, and the seconds of CPU time it all took.
-
-    >>> import numpy as np
-    >>> from streamlasso.bench.peers import Persistence, predict_then_learn
-    >>> means, seconds = predict_then_learn(Persistence("gaussian"), np.zeros((3, 1)), np.array([4.0, 5.0, 6.0]))
-    >>> means
-    array([0., 4., 5.])
-    """
-    means = np.empty(len(y))
-    start = time.process_time()
-    for i, (x, response) in enumerate(zip(X, y.tolist(), strict=True)):
-        means[i] = peer.predict(x)
-        peer.learn(x, response)
-        if (seconds := time.process_time() - start) > limit:
-            raise TooSlow(means[: i + 1], seconds)
-    return means, time.process_time() - start
-
-
 def needed(module: str) -> ModuleType:
-    """A peer's module, or one line that says how to get it."""
+    """A peer's module, or an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(f'the leaderboard needs {package}: pip install "streamlasso[bench]"') from error
-
-
-# --- what needs no package --------------------------------------------------------------------------------------------
-
-
-class RunningMean:
-    """The mean of the responses so far; shares and counts start from Jeffreys' prior, so that no loss is infinite."""
-
-    def __init__(self, family: str) -> None:
-        self.family = family
-        self.n, self.total = 0, 0.0
-
-    def predict(self, x: np.ndarray) -> float:
-        if self.family == "binomial":
-            return (self.total + 0.5) / (self.n + 1)
-        if self.n == 0:
-            return 1.0 if self.family == "poisson" else 0.0
-        return (self.total + (0.5 if self.family == "poisson" else 0.0)) / self.n
-
-    def learn(self, x: np.ndarray, y: float) -> None:
-        self.n, self.total = self.n + 1, self.total + y
-
-
-class Persistence:
-    """The last response; for classes, how often this label was followed by a 1 so far."""
-
-    def __init__(self, family: str) -> None:
-        self.family = family
-        self.last = 0.0
-        self.followers = {label: RunningMean("binomial") for label in (0.0, 1.0)}
-
-    def predict(self, x: np.ndarray) -> float:
-        return self.followers[self.last].predict(x) if self.family == "binomial" else self.last
-
-    def learn(self, x: np.ndarray, y: float) -> None:
-        if self.family == "binomial":
-            self.followers[self.last].learn(x, y)
-        self.last = y
-
-
-# --- standardising online ---------------------------------------------------------------------------------------------
-
-
-class Moments:
-    """Running mean and standard deviation, of a number or of each feature."""
-
-    def __init__(self) -> None:
-        self.n = 0
-        self.mean: Any = 0.0
-        self.scatter: Any = 0.0
-
-    def update(self, value: Any) -> None:
-        self.n += 1
-        deviation = value - self.mean
-        self.mean = self.mean + deviation / self.n
-        self.scatter = self.scatter + deviation * (value - self.mean)
-
-    @property
-    def deviation(self) -> Any:
-        return np.sqrt(self.scatter / max(self.n, 1))
-
-    def standardised(self, value: Any) -> Any:
-        """0 for what has not varied yet."""
-        deviation = self.deviation
-        return np.where(deviation > 0, value - self.mean, 0.0) / np.where(deviation > 0, deviation, 1.0)
-
-
-class FeaturesStandardised:
-    """A peer that sees standardised features."""
-
-    def __init__(self, peer: Peer) -> None:
-        self.peer, self.moments = peer, Moments()
-
-    def predict(self, x: np.ndarray) -> float:
-        return self.peer.predict(self.moments.standardised(x))
-
-    def learn(self, x: np.ndarray, y: float) -> None:
-        self.moments.update(x)
-        self.peer.learn(self.moments.standardised(x), y)
-
-
-class ResponseStandardised:
-    """A peer that sees standardised responses; its predictions are put back on their scale."""
-
-    def __init__(self, peer: Peer) -> None:
-        self.peer, self.moments = peer, Moments()
-
-    def predict(self, x: np.ndarray) -> float:
-        return float(self.moments.mean + self.moments.deviation * self.peer.predict(x))
-
-    def learn(self, x: np.ndarray, y: float) -> None:
-        self.moments.update(y)
-        self.peer.learn(x, float(self.moments.standardised(y)))
+        raise ImportError(f'the comparison needs {package}: pip install "streamlasso[bench]"') from error
 
 
 # --- one row at a time ------------------------------------------------------------------------------------------------
@@ -195,7 +66,7 @@ def _as_dict(x: np.ndarray) -> dict[int, float]:
 
 
 def river_linear(family: str, learning_rate: float | None = None, l1: float = 0.0) -> Peer:
-    """river's linear, logistic or Poisson regression; a learning rate of None leaves it all at its defaults.
+    """river's linear, logistic or Poisson regression; a learning rate of None keeps its defaults.
 
     Counts are not scaled, so there the intercept takes steps of the same size: at its default it always overflows.
     """
@@ -235,7 +106,7 @@ class SklearnSGD:
 
 
 def sklearn_sgd(family: str, eta0: float | None = None, l1: float = 0.0, schedule: str = "constant") -> Peer:
-    """SGD with the L1 penalty and a step that is constant or scaled down from eta0; None leaves all at its defaults."""
+    """SGD with the L1 penalty and a step that is constant or scaled down from eta0; None keeps its defaults."""
     models = needed("sklearn.linear_model")
     options: dict[str, Any] = {}
     if eta0 is not None:
@@ -298,7 +169,7 @@ class Ondil:
 
 @cache
 def _compile_ondil() -> None:
-    """Its just-in-time compiler takes seconds once a process; no stream is charged with them."""
+    """Its just-in-time compiler takes seconds once per process, which are counted for no stream."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 2)), rng.normal(size=30)
     model = needed("ondil.estimators").OnlineLasso()
@@ -306,13 +177,13 @@ def _compile_ondil() -> None:
     model.update(X[-1:], y[-1:])
 
 
-# --- the practitioner's refit -----------------------------------------------------------------------------------------
+# --- cross-validated refits -------------------------------------------------------------------------------------------
 
 
 class Refit:
     """A cross-validated fit to the last `window` rows, or to all (None), every so many rows.
 
-    Until it can be fitted it says the running mean.
+    It predicts the running mean until it can be fitted.
     """
 
     def __init__(self, family: str, window: int | None) -> None:

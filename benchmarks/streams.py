@@ -1,16 +1,31 @@
-"""Twelve real streams as tasks: a row's features hold only what is known before its response is."""
+"""The leaderboard on twelve real streams: all methods, all settings, one line per stream.
+
+    python benchmarks/streams.py --data ../shared/data [--tasks usenet1 elec2] [--methods streamlasso river] [--lagged]
+
+The features of a row hold only what is known before its response. Writes leaderboard.csv, summary.md, leaderboard.png
+and .svg; an interrupted run continues from leaderboard.csv.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow
 from pyarrow import compute, csv
 
-#: Rows of a stream that are used, unless told otherwise.
+from common import RESULTS
+from streamlasso.bench.entries import METHODS
+from streamlasso.bench.figures import draw_leaderboard
+from streamlasso.bench.leaderboard import run_leaderboard
+from streamlasso.bench.summary import leaderboard_summary, write_summary
+from streamlasso.bench.task import Task
+from streamlasso.report.page import write_figure
+
+#: Rows of a stream that are used by default.
 ROWS = 5000
 SENSORS = ("PT08.S1(CO)", "PT08.S2(NMHC)", "PT08.S3(NOx)", "PT08.S4(NO2)", "PT08.S5(O3)", "T", "RH", "AH")
 #: How many past rows of sensors, and of exchange rates, are features.
@@ -20,53 +35,34 @@ N_FIRMS = 100
 YEAST_SEED = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A stream to predict: row t of X is known when y[t] is asked for, and y[t] only afterwards.
-
-    name : one of `TASKS`, "lagged" behind it if the previous response was added
-    family : "gaussian", "binomial" (y is 0 or 1) or "poisson"
-    X, y : (row, feature) and (row,), in time order
-    names : what the columns of X are called
-    holds_lag : whether the previous response is among the features
-    """
-
-    name: str
-    family: str
-    X: np.ndarray
-    y: np.ndarray
-    names: list[str]
-    holds_lag: bool = False
-
-
 def load_task(name: str, data: Path, rows: int = ROWS, *, lagged: bool = False) -> Task:
-    """The first rows of a stream that lies under the directory `data`, as a task.
+    """The first rows of a stream in its folder under `data`, as a task.
 
     `lagged=True` adds the previous response as one more feature (its log1p for counts; 0 before the first row), unless
-    the task holds it anyway: part of a fast-forgetting learner's gain is autocorrelation.
+    the task has it already: part of a fast-forgetting learner's gain is autocorrelation.
 
     >>> from pathlib import Path
-    >>> from streamlasso.bench.streams import load_task
+    >>> from streams import load_task
     >>> load_task("elec3", Path("data"))
     Traceback (most recent call last):
         ...
-    ValueError: 'elec3': the tasks are air_quality, bike_sharing, elec2, exchange_rate, flu_counts, frm_returns, \
-hcp_rest, nyu_rest, ozone8h, senate_101_109, usenet1, yeast_cellcycle
+    ValueError: 'elec3' is unknown: the tasks are air_quality, bike_sharing, elec2, exchange_rate, flu_counts, \
+frm_returns, hcp_rest, nyu_rest, ozone8h, senate_101_109, usenet1, yeast_cellcycle
     """
     if name not in BUILDERS:
-        raise ValueError(f"{name!r}: the tasks are {', '.join(sorted(TASKS))}")
+        raise ValueError(f"{name!r} is unknown: the tasks are {', '.join(sorted(TASKS))}")
     if rows < 1:
-        raise ValueError(f"rows={rows}: at least one row is needed")
+        raise ValueError(f"rows={rows} is too few: at least one row is needed")
     family, build = BUILDERS[name]
-    task = Task(name, family, *build(Path(data) / name), holds_lag=name in AUTOREGRESSIVE)
-    task = replace(task, X=np.ascontiguousarray(task.X[:rows]), y=task.y[:rows].astype(float))
-    return _with_lag(task) if lagged and not task.holds_lag else task
+    X, y, names = build(Path(data) / name)
+    task = Task(name, family, np.ascontiguousarray(X[:rows]), y[:rows].astype(float), names)
+    return _with_lag(task) if lagged and name not in AUTOREGRESSIVE else task
 
 
 def _with_lag(task: Task) -> Task:
     before = np.log1p(task.y[:-1]) if task.family == "poisson" else task.y[:-1]
     X = np.column_stack([task.X, np.concatenate([[0.0], before])])
-    return replace(task, name=f"{task.name} lagged", X=X, names=[*task.names, "previous response"], holds_lag=True)
+    return replace(task, name=f"{task.name} lagged", X=X, names=[*task.names, "previous response"])
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -76,7 +72,7 @@ Features = tuple[np.ndarray, np.ndarray, list[str]]
 
 def _read(path: Path) -> pyarrow.Table:
     if not path.exists():
-        raise ValueError(f"{path}: no such file; name the directory that holds the streams' folders with --data")
+        raise ValueError(f"{path} is missing: name the directory with the streams' folders with --data")
     return csv.read_csv(path)
 
 
@@ -97,7 +93,7 @@ def _carried_forward(X: np.ndarray) -> np.ndarray:
 
 
 def _one_hot(values: np.ndarray, levels: Sequence[int], name: str) -> tuple[np.ndarray, list[str]]:
-    """The levels are given, not found: which will occur is not known in advance."""
+    """The levels are given, since those that will occur are not known in advance."""
     return (values[:, None] == np.array(levels)).astype(float), [f"{name}={level}" for level in levels]
 
 
@@ -203,7 +199,7 @@ def _yeast(folder: Path) -> Features:
 
 
 def _exchange_rate(folder: Path) -> Features:
-    """The next log difference of one currency on the last ones of all: nothing to learn."""
+    """The next log difference of one currency on the last ones of all: there is nothing to learn."""
     table = _read(folder / "exchange_rate.csv.gz")
     moves = np.diff(np.log(_floats(table, table.column_names)), axis=0)
     X, names = _lags(moves, range(1, RATE_LAGS + 1), table.column_names)
@@ -235,5 +231,34 @@ BUILDERS: dict[str, tuple[str, Callable[[Path], Features]]] = {
     "nyu_rest": ("gaussian", _nyu_rest),
 }
 TASKS: tuple[str, ...] = tuple(BUILDERS)
-#: Tasks whose features hold the previous response already.
+#: Tasks that have the previous response among their features.
 AUTOREGRESSIVE = ("flu_counts", "exchange_rate")
+
+
+# --- the leaderboard --------------------------------------------------------------------------------------------------
+
+
+def write_leaderboard(table: pyarrow.Table, out: Path) -> str:
+    """summary.md, leaderboard.png and .svg from the table; the summary is returned."""
+    write_figure(out / "leaderboard", draw_leaderboard(table))
+    return write_summary(out, leaderboard_summary(table))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="the directory with the streams' folders")
+    parser.add_argument("--out", type=Path, default=RESULTS / "streams", help="the directory for the results")
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
+    parser.add_argument("--methods", nargs="+", choices=METHODS, help="default: all that are installed")
+    parser.add_argument("--rows", type=int, default=ROWS, help="the first rows of each stream")
+    parser.add_argument("--lagged", action="store_true", help="the previous response as one more feature")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
+    parser.add_argument("--redo", nargs="+", choices=METHODS, default=(), help="methods to run again")
+    given = parser.parse_args(arguments)
+    tasks = [load_task(name, given.data, given.rows, lagged=given.lagged) for name in given.tasks]
+    table = run_leaderboard(tasks, given.out, methods=given.methods, jobs=given.jobs, redo=given.redo, progress=True)
+    print(write_leaderboard(table, given.out))
+
+
+if __name__ == "__main__":
+    main()

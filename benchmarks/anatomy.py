@@ -1,8 +1,8 @@
-"""Why it works where it works: what the default did with its penalties and memories, row by row, on real streams.
+"""The weights that the default gave to its memories and penalties, row by row, on real streams.
 
-`dissect` makes the table of a task, `draw` a figure from the table, `summary` a few numbers from tables:
+`weights_table` makes the table of a task, `draw` a figure from the table, `summary` a few numbers from tables:
 
-    python -m streamlasso.bench.anatomy --data DIR --out DIR
+    python benchmarks/anatomy.py --data ../shared/data --out anatomy
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ from PIL import Image
 from pyarrow import parquet
 from rich.console import Console
 from rich.progress import track
-from scipy.special import xlogy
 
 from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso._files import write_whole
-from streamlasso.bench.entries import DEFAULT, entries
-from streamlasso.bench.leaderboard import BURN_IN, clipped
-from streamlasso.bench.streams import ROWS, TASKS, Task, load_task
+from streamlasso._text import markdown_table
+from streamlasso.bench.entries import DEFAULT, entries_by_name
+from streamlasso.bench.losses import BURN_IN, clipped, half_deviance
+from streamlasso.bench.task import Task
 from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
 from streamlasso.report.plots import DARK, GREY, LIGHT
 from streamlasso.tuners import Mixture
+from streams import ROWS, TASKS, load_task
 
 STREAMS = ("usenet1", "elec2", "bike_sharing", "exchange_rate")
 #: The changes that were designed into a stream.
 CHANGES = {"usenet1": (300, 600, 900, 1200)}
-#: Rows that are drawn where the whole stream would be a thicket.
+#: Rows that are drawn where the whole stream would be too dense.
 STRETCHES = {"bike_sharing": (2000, 3000)}
-#: Who is compared: column of the table -> method and setting on the leaderboard.
+#: Column of the table -> method and setting on the leaderboard.
 LEARNERS = {
     "loss": ("streamlasso", DEFAULT),
     "loss of LogRMS": ("streamlasso", "LogRMS() memory=1"),
@@ -49,9 +50,9 @@ LEARNERS = {
 }
 OURS, LOGRMS, PERSISTENCE, MEAN = LEARNERS
 NEVER = "never forgets"
-#: Memories that started afresh, by how many rows ago: fewer than this.
-AGES = {"afresh, < 50 rows": 50, "afresh, 50-199 rows": 200, "afresh, 200 rows on": sys.maxsize}
-#: From the longest memory to the shortest, light to dark; those that started afresh and those that fade differ in hue.
+#: Memories that were restarted fewer than so many rows ago.
+AGES = {"restarted, < 50 rows": 50, "restarted, 50-199 rows": 200, "restarted, 200+ rows": sys.maxsize}
+#: From the longest memory to the shortest, light to dark; those that were restarted and those that fade differ in hue.
 SHADES = ("#efefef", "#f7dca3", "#eeb13c", "#b97900", "#a9c8e4", "#4c8cc4", "#0b3c6f")
 #: Points along the time axis that are drawn, and the share of the stream that a drawn loss is averaged over.
 DRAWN, SMOOTHED = 250, 0.04
@@ -68,50 +69,35 @@ BESIDE: dict[str, Any] = dict(loc="center left", bbox_to_anchor=(1.01, 0.5), fra
 # --- the table --------------------------------------------------------------------------------------------------------
 
 
-def dissect(task: Task) -> pyarrow.Table:
-    """The default's way through a task, a line a row.
+def weights_table(task: Task) -> pyarrow.Table:
+    """What the default did on a task, one line per row.
 
     t : the row, from 0
-    loss, loss of ... : half deviance of what was predicted before the row, clipped as on the leaderboard; of the
+    loss, loss of ... : half deviance of the prediction made before the row, clipped as on the leaderboard; of the
         default, of LogRMS that never forgets, of persistence and of the running mean
     relative : the default's loss so far, divided by that of the running mean, from the 50th row on; NaN before
     lam, lam_max, effective_size : after the row, averaged over the experts by their weights
-    never forgets, r=..., afresh, ... : the weight of the memories, which sum to one
+    never forgets, r=..., restarted, ... : the weight of the memories, which sum to one
     power ... : the weight of the penalties lam_max / n^power, which sum to one
 
     >>> import numpy as np
-    >>> from streamlasso.bench.anatomy import dissect
-    >>> from streamlasso.bench.streams import Task
+    >>> from anatomy import weights_table
+    >>> from streamlasso.bench.task import Task
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y = np.concatenate([X[:100, 0], -X[100:, 0]])
-    >>> table = dissect(Task("flip", "gaussian", X, y, ["a", "b", "c"]))
+    >>> table = weights_table(Task("flip", "gaussian", X, y, ["a", "b", "c"]))
     >>> after = table.slice(130).to_pydict()
-    >>> min(young + old for young, old in zip(after["afresh, < 50 rows"], after["afresh, 50-199 rows"])) > 0.9
+    >>> min(young + old for young, old in zip(after["restarted, < 50 rows"], after["restarted, 50-199 rows"])) > 0.9
     True
     """
     losses = {name: _losses(task, *who) for name, who in LEARNERS.items()}
     relative = {"relative": _so_far(losses[OURS]) / _so_far(losses[MEAN])}
-    return pyarrow.table({"t": np.arange(len(task.y))} | losses | relative | _watched(task))
+    return pyarrow.table({"t": np.arange(len(task.y))} | losses | relative | _states(task))
 
 
 def _losses(task: Task, method: str, setting: str) -> np.ndarray:
-    entry = next(entry for entry in entries(task.family) if (entry.method, entry.setting) == (method, setting))
-    means, _ = entry.run(task, float("inf"))
+    means, _ = entries_by_name(task.family)[method, setting].run(task, float("inf"))
     return half_deviance(task.family, task.y, clipped(task.family, task.y, means))
-
-
-def half_deviance(family: str, y: np.ndarray, means: np.ndarray) -> np.ndarray:
-    """Half squared error, log loss, or half the Poisson deviance, of each row.
-
-    >>> import numpy as np
-    >>> half_deviance("poisson", np.array([0.0, 2.0]), np.array([1.0, 2.0]))
-    array([1., 0.])
-    """
-    if family == "gaussian":
-        return (y - means) ** 2 / 2
-    if family == "binomial":
-        return -np.where(y > 0, np.log(means), np.log1p(-means))
-    return xlogy(y, y / means) - y + means
 
 
 def _so_far(loss: np.ndarray) -> np.ndarray:
@@ -119,8 +105,8 @@ def _so_far(loss: np.ndarray) -> np.ndarray:
     return np.concatenate([np.full(min(BURN_IN, len(loss)), np.nan), np.cumsum(loss[BURN_IN:])])
 
 
-def _watched(task: Task) -> dict[str, np.ndarray]:
-    """What is noted of the model after each row."""
+def _states(task: Task) -> dict[str, np.ndarray]:
+    """The state of the model after each row."""
     binomial = task.family == "binomial"
     model = RAPClassifier() if binomial else RAPRegressor(family=task.family)
     classes = {"classes": [0.0, 1.0]} if binomial else {}
@@ -140,17 +126,17 @@ def _state(model: RAPRegressor | RAPClassifier) -> dict[str, float]:
         "effective_size": model.effective_size_,
     }
     state |= dict.fromkeys(memory_columns(), 0.0)
-    for m, there in enumerate(learner.memories):
-        if there is not None:
-            memory, began = there
+    for m, found in enumerate(learner.memories):
+        if found is not None:
+            memory, began = found
             state[_column_of(m, memory, model.n_seen_ - began)] += float(weights[m].sum())
-    # Classes have the first few of them.
+    # A classifier has the first few powers only.
     state |= dict.fromkeys(power_columns(), 0.0)
     return state | dict(zip(power_columns(), weights.sum(axis=0).tolist(), strict=False))
 
 
 def memory_columns() -> list[str]:
-    """The columns with the weight of memories, from those that reach back furthest.
+    """The columns with the weights of the memories, from the longest memory to the shortest.
 
     >>> memory_columns()[:3]
     ['never forgets', 'r=0.998', 'r=0.99']
@@ -159,7 +145,7 @@ def memory_columns() -> list[str]:
 
 
 def power_columns() -> list[str]:
-    """The columns with the weight of penalties.
+    """The columns with the weights of the penalties.
 
     >>> power_columns()[:2]
     ['power 0', 'power 0.2']
@@ -168,7 +154,7 @@ def power_columns() -> list[str]:
 
 
 def _column_of(m: int, memory: Forgetting, age: int) -> str:
-    """The first memory never forgets, then come the forgetting factors; the others started afresh."""
+    """The first memory never forgets, then come the forgetting factors; the others were restarted."""
     if m > len(Mixture().factors):
         return next(name for name, most in AGES.items() if age < most)
     return NEVER if m == 0 else f"r={memory.r:g}"
@@ -178,20 +164,19 @@ def _column_of(m: int, memory: Forgetting, age: int) -> str:
 
 
 def summary(tables: dict[str, pyarrow.Table]) -> str:
-    """A line for each task, as Markdown: losses relative to the running mean, and what the weights did on average.
+    """One line per task, as Markdown: losses relative to the running mean, and the mean weights.
 
     >>> import numpy as np
-    >>> from streamlasso.bench.anatomy import dissect, summary
-    >>> from streamlasso.bench.streams import Task
+    >>> from anatomy import weights_table, summary
+    >>> from streamlasso.bench.task import Task
     >>> X = np.random.default_rng(0).normal(size=(100, 1))
     >>> task = Task("line", "gaussian", X, 5 * X[:, 0] + X[::-1, 0], ["x"])
-    >>> print(summary({"line": dissect(task)}).splitlines()[0])
-    | stream | default | LogRMS, never forgets | persistence | effective size | lam/lam_max | never | fades | afresh |
+    >>> print(summary({"line": weights_table(task)}).splitlines()[0])
+    | stream | default | LogRMS, r=1 | persistence | effective size | lam/lam_max | never | fades | restarted |
     """
-    head = ["stream", "default", "LogRMS, never forgets", "persistence"]
-    head += ["effective size", "lam/lam_max", "never", "fades", "afresh"]
-    rows = [head, ["---"] * len(head), *([name, *_numbers(table)] for name, table in tables.items())]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    head = ["stream", "default", "LogRMS, r=1", "persistence"]
+    head += ["effective size", "lam/lam_max", "never", "fades", "restarted"]
+    return markdown_table(head, ([name, *_numbers(table)] for name, table in tables.items()))
 
 
 def _numbers(table: pyarrow.Table) -> Iterator[str]:
@@ -210,22 +195,22 @@ def _numbers(table: pyarrow.Table) -> Iterator[str]:
 
 
 def draw(table: pyarrow.Table, changes: Sequence[int] = (), stretch: tuple[int, int] | None = None) -> Figure:
-    """Over the rows: whose memory was believed, lam as a share of lam_max, and the loss against that of others.
+    """Over the rows: the weights of the memories, lam as a share of lam_max, and the losses.
 
     changes : rows to mark
-    stretch : the rows to draw, from and up to; None is all
+    stretch : the first row to draw and the one after the last; None, or beyond the table, is all
 
     >>> import numpy as np
-    >>> from streamlasso.bench.anatomy import dissect, draw
-    >>> from streamlasso.bench.streams import Task
+    >>> from anatomy import weights_table, draw
+    >>> from streamlasso.bench.task import Task
     >>> X = np.random.default_rng(0).normal(size=(200, 1))
-    >>> figure = draw(dissect(Task("line", "gaussian", X, X[:, 0], ["x"])))
+    >>> figure = draw(weights_table(Task("line", "gaussian", X, X[:, 0], ["x"])))
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['weight of memories', 'lam / lam_max', 'loss, relative']
     """
     if len(table) <= BURN_IN:
-        raise ValueError(f"{len(table)} rows: a figure needs more than {BURN_IN}, those before are not judged")
-    start, stop = (0, len(table)) if stretch is None else stretch
+        raise ValueError(f"{len(table)} rows are too few for a figure: the first {BURN_IN} are not scored")
+    start, stop = (0, len(table)) if stretch is None or stretch[1] > len(table) else stretch
     figure = Figure(figsize=(7.4, 6.4))
     figure.set_layout_engine("constrained", h_pad=0.06)
     memories, penalty, loss = figure.subplots(3, 1, sharex=True, height_ratios=[2.4, 1.2, 2])
@@ -276,7 +261,7 @@ def _draw_loss(axes: Axes, table: pyarrow.Table) -> None:
 
 
 def _smoothed(table: pyarrow.Table, name: str, window: int) -> np.ndarray:
-    """The sum of each `window` rows on end, those not judged left out."""
+    """The sums over `window` rows in a row, without those that are not scored."""
     total = np.cumsum(np.concatenate([[0.0], table[name].to_numpy()[BURN_IN:]]))
     return total[window:] - total[:-window]
 
@@ -323,7 +308,7 @@ def run_anatomy(data: Path, out: Path, streams: Sequence[str] = STREAMS, rows: i
     planned = [(name, lagged) for name in streams for lagged in (False, True)]
     for name, lagged in track(planned, "anatomy", console=Console(stderr=True), disable=not sys.stderr.isatty()):
         task = load_task(name, data, rows, lagged=lagged)
-        parquet.write_table(dissect(task), out / f"{task.name.replace(' ', '_')}.parquet")
+        parquet.write_table(weights_table(task), out / f"{task.name.replace(' ', '_')}.parquet")
     for name in streams:
         write_figure(out, name)
     return write_summary(out, streams)
@@ -336,7 +321,7 @@ def write_figure(out: Path, name: str) -> None:
 
 
 def _few_colours(figure: Figure) -> bytes:
-    """A png of less than half the size, which looks the same."""
+    """A png of less than half the size that looks the same."""
     drawing, small = io.BytesIO(), io.BytesIO()
     figure.savefig(drawing, format="png", dpi=110)
     Image.open(drawing).convert("RGB").quantize(128).save(small, format="png", optimize=True)

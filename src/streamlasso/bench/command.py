@@ -1,0 +1,44 @@
+"""`streamlasso bench FILE`: the comparison of all methods on one stream, as files and as text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from streamlasso._files import make_directory
+from streamlasso._jobs import refuse_processes
+from streamlasso.bench.entries import METHODS, PEERS
+from streamlasso.bench.figures import draw_stream
+from streamlasso.bench.leaderboard import refuse_unknown, run_leaderboard
+from streamlasso.bench.stream_file import StreamFile, read_task
+from streamlasso.bench.summary import stream_summary, write_summary
+from streamlasso.report.page import write_figure
+
+#: Seconds of CPU time for one setting of one method.
+LIMIT = 60.0
+
+
+def compare(file: StreamFile, out: Path, methods: Sequence[str] | None = None, jobs: int = 1) -> str:
+    """Run every method on the stream: `out`/leaderboard.csv, summary.md, comparison.png and .svg; the summary.
+
+    An interrupted comparison continues from leaderboard.csv.
+    """
+    refuse_unknown(methods or (), METHODS, "methods")
+    refuse_processes(jobs)
+    task, notes = read_task(file)
+    for note in notes:
+        print(note, file=sys.stderr)
+    make_directory(out)
+    table = run_leaderboard([task], out, methods=methods, limit=LIMIT, jobs=jobs, progress=True)
+    if not table.num_rows:
+        raise ValueError(f"--methods {','.join(methods or ())}: none of them can predict a {task.family} target")
+    write_figure(out / "comparison", draw_stream(table))
+    return write_summary(out, stream_summary(table, [*_unable(task.family, methods), *notes[1:]]))
+
+
+def _unable(family: str, methods: Sequence[str] | None) -> list[str]:
+    """A note about the methods that have no such family."""
+    unable = [method for method, (_, families, _) in PEERS.items() if family not in families]
+    unable = [method for method in unable if methods is None or method in methods]
+    return [f"Not for a {family} target: {', '.join(unable)}."] if unable else []

@@ -1,0 +1,109 @@
+"""The results as a file that grows by one line per result, and can be continued after an interruption."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import pyarrow
+
+from streamlasso._files import write_whole
+from streamlasso.bench.task import Task
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the table: a method with one setting on one task.
+
+    rows, features : of the task
+    loss, relative : the mean loss, and the same divided by that of the running mean; NaN if the method failed
+    microseconds : of CPU time, per row
+    scored : the number of rows that the loss is over
+    status : "ok", "too slow" (over the time limit), or "failed: ..."
+    version : of the package
+    data : the fingerprint of the task
+    """
+
+    task: str
+    family: str
+    rows: int
+    features: int
+    method: str
+    setting: str
+    loss: float
+    relative: float
+    microseconds: float
+    scored: int
+    status: str
+    version: str
+    data: str
+
+
+COLUMNS = tuple(field.name for field in fields(Result))
+_KINDS = {"str": (str, pyarrow.string()), "int": (int, pyarrow.int64()), "float": (float, pyarrow.float64())}
+SCHEMA = pyarrow.schema([(field.name, _KINDS[str(field.type)][1]) for field in fields(Result)])
+#: Task, method and setting of a result.
+Key = tuple[str, str, str]
+
+
+class ResultsFile:
+    """leaderboard.csv: each result is appended as a whole line; a line cut short by a kill is dropped.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     ResultsFile(Path(folder) / "leaderboard.csv").table().num_rows
+    0
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.results = self._read() if path.exists() else []
+        self._rewrite()
+
+    @property
+    def done(self) -> set[Key]:
+        return {(result.task, result.method, result.setting) for result in self.results}
+
+    def append(self, result: Result) -> None:
+        with open(self.path, "a", newline="") as file:
+            csv.writer(file).writerow(asdict(result).values())
+            file.flush()
+            os.fsync(file.fileno())
+        self.results.append(result)
+
+    def drop(self, methods: Sequence[str]) -> None:
+        self.results = [result for result in self.results if result.method not in methods]
+        self._rewrite()
+
+    def refuse_other_data(self, task: Task) -> None:
+        """An error if the file has results of a task of this name on other data."""
+        for result in self.results:
+            if result.task == task.name and result.data != task.fingerprint:
+                raise ValueError(
+                    f"{self.path} has results of {task.name} on other data ({result.rows} rows x {result.features} "
+                    f"features, now {len(task.y)} x {task.X.shape[1]}): name another directory with --out"
+                )
+
+    def table(self) -> pyarrow.Table:
+        return pyarrow.Table.from_pylist([asdict(result) for result in self.results], SCHEMA)
+
+    def _read(self) -> list[Result]:
+        text = self.path.read_text()
+        header, *lines = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1]))) or [list(COLUMNS)]
+        if tuple(header) != COLUMNS:
+            raise ValueError(f"{self.path} is not a leaderboard of this version: name another directory with --out")
+        return [_parsed(line) for line in lines]
+
+    def _rewrite(self) -> None:
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows([COLUMNS, *(asdict(result).values() for result in self.results)])
+        write_whole(self.path, text.getvalue().encode())
+
+
+def _parsed(line: list[str]) -> Result:
+    return Result(*(_KINDS[str(field.type)][0](value) for field, value in zip(fields(Result), line, strict=True)))

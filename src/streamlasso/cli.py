@@ -331,9 +331,9 @@ def bench(
 
 reproduce = App(
     name="reproduce",
-    help="The paper's studies, run anew: tables (CSV, Markdown), figures (PNG, SVG), and one page that holds them all."
-    "\n\nThe paper has 500 draws: streamlasso reproduce all --n 500 --jobs 2. A run that was stopped goes on where it "
-    "stood, and more draws are added to those that are there.",
+    help="The paper's studies: tables (CSV, Markdown), figures (PNG, SVG), and one page with all of them."
+    "\n\nThe paper has 500 draws: streamlasso reproduce all --n 500 --jobs 2. An interrupted run continues when the "
+    "same command is given again, and more draws are added to those that are there.",
 )
 app.command(reproduce)
 reproduce.command(fmri)
@@ -342,19 +342,18 @@ reproduce.command(fmri)
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Draws:
-    """What all studies are told.
+    """The options of all studies.
 
     Parameters
     ----------
     n
-        Draws of each kind; 20 of all studies take some two minutes on two cores, the paper's 500 three quarters of an
-        hour.
+        Draws of each kind; 20 of all studies take about two minutes on two cores, the paper's 500 about 45 minutes.
     seed
         Of the draws; one directory holds one seed.
     jobs
         Processes at a time; the numbers do not depend on it.
     out
-        The directory for the folder of each study and for index.html; made if it is not there.
+        The directory for index.html and one folder per study; made if it is not there.
     """
 
     n: int = 20
@@ -363,12 +362,12 @@ class Draws:
     out: Path = Path("reproduce")
 
 
-TWENTY = Draws()
+DRAWS = Draws()
 
 
 @reproduce.command
-def stationary(*, draws: Draws = TWENTY) -> None:
-    """Does lam, moved row by row, end where cross-validation puts it? The paper's violins.
+def stationary(*, draws: Draws = DRAWS) -> None:
+    """Does lam, updated row by row, end near that of cross-validation? The paper's violins.
 
     Example: streamlasso reproduce stationary --n 20 --out reproduce
     """
@@ -376,7 +375,7 @@ def stationary(*, draws: Draws = TWENTY) -> None:
 
 
 @reproduce.command
-def nonstationary(*, draws: Draws = TWENTY, lengths: Literal["fixed", "random"] = "fixed") -> None:
+def nonstationary(*, draws: Draws = DRAWS, lengths: Literal["fixed", "random"] = "fixed") -> None:
     """Regimes that alternate: RAP and ours against cross-validation and Bayesian optimisation. The paper's table.
 
     Example: streamlasso reproduce nonstationary --n 20 --out reproduce
@@ -384,14 +383,14 @@ def nonstationary(*, draws: Draws = TWENTY, lengths: Literal["fixed", "random"] 
     Parameters
     ----------
     lengths
-        Regimes of 100 rows, as in the paper, or of 60 to 150 at random, so that no schedule is lucky.
+        Regimes of 100 rows, as in the paper, or of 60 to 150 at random, so that no schedule is favoured.
     """
     _reproduce(["nonstationary" if lengths == "fixed" else "nonstationary-random"], draws)
 
 
 @reproduce.command
-def theory(*, draws: Draws = TWENTY) -> None:
-    """The lemmas on real lasso paths: where the update contracts, where it cycles, which steps break it.
+def theory(*, draws: Draws = DRAWS) -> None:
+    """The lemmas on real lasso paths: where the update contracts, where it cycles, and which steps break it.
 
     Example: streamlasso reproduce theory --n 20 --out reproduce
     """
@@ -399,7 +398,7 @@ def theory(*, draws: Draws = TWENTY) -> None:
 
 
 @reproduce.command(name="all")
-def all_studies(*, draws: Draws = TWENTY) -> None:
+def all_studies(*, draws: Draws = DRAWS) -> None:
     """All three studies of the paper.
 
     Example: streamlasso reproduce all --n 500 --seed 1 --jobs 2 --out reproduce
@@ -412,12 +411,12 @@ def _reproduce(names: list[str], draws: Draws) -> None:
     from streamlasso.reproduce.command import reproduce as run
 
     n, seed, jobs, out = draws.n, draws.seed, draws.jobs, draws.out
-    planned(names, n, seed, jobs)
+    planned(names, n, seed, jobs)  # refuses what is wrong before the directory is made
     make_directory(out)
     try:
         summaries = run(names, n, seed, jobs, out, progress=True)
     except KeyboardInterrupt:
-        print(f"streamlasso: what is finished is kept in {out}; the same command goes on from there", file=sys.stderr)
+        print(f"streamlasso: what is finished is kept in {out}; the same command continues from there", file=sys.stderr)
         raise
     print("\n".join(summaries.values()))
     print(f"Open {out / 'index.html'} in a browser; tables and figures are in the folders beside it.")

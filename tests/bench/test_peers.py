@@ -14,11 +14,11 @@ from streamlasso import RAPClassifier
 from streamlasso.bench import peers
 from streamlasso.bench.entries import DEFAULT, METHODS, OURS, PEERS, entries, entries_by_name
 from streamlasso.bench.prequential import (
-    Moments,
     OneVersusRest,
     Persistence,
     ResponseStandardised,
     RunningMean,
+    RunningMoments,
     TooSlow,
     predict_then_learn,
 )
@@ -108,7 +108,7 @@ def test_every_method_has_one_default_and_settings_of_different_names(family):
 def test_moments_are_those_of_the_rows_so_far():
     rows = np.random.default_rng(0).normal(3, 2, size=(40, 3))
     rows[:, 2] = 5
-    moments = Moments()
+    moments = RunningMoments()
     for row in rows:
         moments.update(row)
     np.testing.assert_allclose(moments.mean, rows.mean(axis=0))

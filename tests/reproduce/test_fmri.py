@@ -1,4 +1,4 @@
-"""The fMRI study: the test is what it says, is fair where nothing is there, and the tables are the estimator's."""
+"""The fMRI study: the test is as documented and valid without an effect, and the tables are the estimator's."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""The study's draws, scores, summary and restarts; its learners are replaced by quick ones where they do not matter."""
+"""The study's draws, scores, summary and continuation; learners are replaced by quick ones where possible."""
 
 import csv
 from dataclasses import replace
@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from streamlasso import RAPRegressor, progressive
 from streamlasso.reproduce import nonstationary, parts
-from streamlasso.reproduce.comparison import BOTH, Line, as_markdown, summarised
+from streamlasso.reproduce.comparison import BOTH, LearnerSummary, as_markdown, summarised
 from streamlasso.reproduce.learners import (
     ALGORITHM_1,
     ALL_FEATURES,
@@ -23,8 +23,9 @@ from streamlasso.reproduce.learners import (
     STEPWISE,
     WARM_UP,
 )
-from streamlasso.reproduce.nonstationary import ORDERS, draw, run_nonstationary
+from streamlasso.reproduce.nonstationary import ORDERS, draw, plan, summarise
 from streamlasso.reproduce.offline import Run, fixed
+from streamlasso.reproduce.parts import claim, run_jobs
 from streamlasso.simulate import f_score
 from streamlasso.tuners import SGD, LogRMS
 
@@ -36,6 +37,13 @@ def quick(stream):
 
 def truth(stream):
     yield "noise floor", "", Run(stream.floor, np.zeros(len(stream.y)), stream.beta)
+
+
+def run_study(n, out, jobs=1, seed=0, lengths="fixed", **chosen):
+    planned = plan(n, seed, lengths, **chosen)
+    claim(out, seed=seed, lengths=lengths)
+    run_jobs([(out, job) for job in planned], jobs, progress=False)
+    return summarise(out, planned, n, seed, lengths)
 
 
 @pytest.fixture
@@ -50,8 +58,8 @@ def quick_study(monkeypatch, tmp_path):
     monkeypatch.setattr(nonstationary, "GROUPS", {"cross-validation": counted, "truth": truth})
     monkeypatch.setattr(parts, "BLOCK", 3)
 
-    def run(n, out="out", jobs=1, seed=0, lengths="fixed"):
-        return run_nonstationary(n, seed, jobs, tmp_path / out, lengths, families=("gaussian",), progress=False)
+    def run(n, out="out", **settings):
+        return run_study(n, tmp_path / out, families=("gaussian",), **settings)
 
     run.ran, run.folder = ran, tmp_path
     return run
@@ -99,7 +107,7 @@ def test_log_rms_is_log_rms_whatever_the_estimators_default():
     np.testing.assert_array_equal(runs["LogRMS, its default r", "r=0.99"].loss, trace.loss)
 
 
-def test_the_mixtures_single_model_is_sparser_and_judged_before_the_row():
+def test_the_mixtures_single_model_is_sparser_and_scored_before_the_row():
     stream = draw(0, 0, "sparse-dense-sparse", "fixed", "gaussian")
     (_, _, mixed), (_, _, single) = GROUPS["mixture"](stream)
     assert np.count_nonzero(single.coef) < np.count_nonzero(mixed.coef)
@@ -232,10 +240,7 @@ def test_a_part_without_its_curves_is_run_again(quick_study):
 
 
 def test_the_number_of_processes_does_not_matter(tmp_path):
-    one, two = (
-        run_nonstationary(2, 0, jobs, tmp_path / str(jobs), families=("gaussian",), groups=("smbo",), progress=False)
-        for jobs in (1, 2)
-    )
+    one, two = (run_study(2, tmp_path / str(jobs), jobs, families=("gaussian",), groups=("smbo",)) for jobs in (1, 2))
     assert str(one) == str(two)
 
 
@@ -252,7 +257,9 @@ def test_summary_files_hold_the_lines(quick_study):
 
 def test_stepwise_is_shown_at_its_least_loss_and_at_its_best_support():
     def line(setting, best, loss, f):
-        return Line("gaussian", "o", STEPWISE, setting, best, 9, loss, 0.1, f, 0.1, loss - 1, loss - 2, loss, 1.0)
+        return LearnerSummary(
+            "gaussian", "o", STEPWISE, setting, best, 9, loss, 0.1, f, 0.1, loss - 1, loss - 2, loss, 1.0
+        )
 
     lines = [line("least loss", True, 1.0, 0.4), line("neither", False, 1.5, 0.5), line("best F", False, 2.0, 0.6)]
     text = as_markdown(lines, "heading")
@@ -272,15 +279,17 @@ def test_a_directory_holds_one_study(quick_study):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (dict(n=1), "two draws or more"),
-        (dict(jobs=0), "at least one process"),
         (dict(lengths="long"), "'fixed' or 'random'"),
         (dict(families=("poisson",)), "the families are gaussian, binomial"),
         (dict(groups=("magic",)), "the groups are truth, cross-validation"),
     ],
 )
-def test_what_makes_no_sense_is_refused_before_anything_is_written(tmp_path, change, words):
-    settings = dict(n=2, seed=0, jobs=1, out=tmp_path / "out", lengths="fixed") | change
+def test_unknown_names_are_refused(change, words):
     with pytest.raises(ValueError, match=words):
-        run_nonstationary(**settings)
-    assert not (tmp_path / "out").exists()
+        plan(**dict(n=2, seed=0, lengths="fixed") | change)
+
+
+@pytest.mark.parametrize(("n", "jobs", "words"), [(1, 1, "two draws or more"), (2, 0, "at least one process")])
+def test_too_few_draws_or_processes_are_refused(n, jobs, words):
+    with pytest.raises(ValueError, match=words):
+        parts.refuse_numbers(n, jobs)

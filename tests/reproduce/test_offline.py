@@ -1,4 +1,4 @@
-"""The offline baselines choose and run as they say: against scikit-learn, and against the learners one by one."""
+"""The offline baselines choose and run as documented: against scikit-learn, and against single learners."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 from streamlasso import RAPRegressor, progressive
 from streamlasso.families import Binomial, Gaussian
 from streamlasso.reproduce import offline
-from streamlasso.reproduce.offline import afresh, cross_validated, fixed, lam_path, regimes, stepwise
+from streamlasso.reproduce.offline import cross_validated, fixed, lam_path, regimes, restarted, stepwise
 from streamlasso.simulate import simulate
 from streamlasso.tuners import Fixed
 
@@ -59,7 +59,7 @@ def test_cross_validation_is_the_obvious_loop_over_folds():
     assert cross_validated(X, y, Gaussian()) == pytest.approx(lams[np.argmin(losses)])
 
 
-def test_rows_long_faded_have_no_say():
+def test_rows_long_faded_do_not_count():
     X, y = rows_of(Gaussian(), n=200)
     other = np.where(np.arange(200) < 100, -5 * y, y)
     assert cross_validated(X, y, Gaussian(), r=0.9) == cross_validated(X, other, Gaussian(), r=0.9)
@@ -85,17 +85,17 @@ def test_steps_of_lam_leave_the_memory_alone():
         np.testing.assert_allclose(run.loss[rows][1:], same.loss[rows][1:], atol=1e-9)
 
 
-def test_afresh_knows_nothing_of_the_regimes_before():
+def test_a_restarted_learner_knows_nothing_of_the_regimes_before():
     stream = simulate(1, lengths=(40, 40, 40))
     _, middle, _ = regimes(stream)
     alone = RAPRegressor(memory=1.0, tuner=Fixed(0.1)).fit(stream.X[middle], stream.y[middle])
-    run = afresh(stream, [0.2, 0.1, 0.3], wait=5, power=0.0)
+    run = restarted(stream, [0.2, 0.1, 0.3], wait=5, power=0.0)
     np.testing.assert_allclose(run.coef[middle][-1], alone.coef_, atol=1e-9)
 
 
-def test_afresh_is_empty_at_first_and_its_lam_falls_to_the_chosen_one():
+def test_a_restarted_learner_is_empty_at_first_and_its_lam_falls_to_the_chosen_one():
     stream = simulate(1, lengths=(40, 40, 40))
-    run = afresh(stream, [0.01, 0.01, 0.01], wait=6, power=1.0)
+    run = restarted(stream, [0.01, 0.01, 0.01], wait=6, power=1.0)
     for rows in regimes(stream):
         assert not run.coef[rows][:5].any()
         np.testing.assert_allclose(run.lam[rows][5:], 0.01 * 40 / np.arange(6, 41))

@@ -77,14 +77,14 @@ def test_a_damaged_part_is_named(tmp_path):
     jobs = squares(10, [])
     run_jobs([(tmp_path, job) for job in jobs], jobs=1, progress=False)
     (tmp_path / "parts" / "00.squares.parquet").write_bytes(b"PAR1 but cut short")
-    with pytest.raises(ValueError, match=r"00\.squares\.parquet: this part is damaged; remove it"):
+    with pytest.raises(ValueError, match=r"00\.squares\.parquet is damaged: remove it"):
         gathered(tmp_path, jobs, "squares")
 
 
 def test_a_directory_holds_one_study_of_one_version(tmp_path, monkeypatch):
     claim(tmp_path, seed=1, lengths="fixed")
     claim(tmp_path, seed=1, lengths="fixed")
-    with pytest.raises(ValueError, match="holds a study with seed=1, not 2; name another directory"):
+    with pytest.raises(ValueError, match="holds a study with seed=1, not 2: name another directory"):
         claim(tmp_path, seed=2, lengths="fixed")
     monkeypatch.setattr(parts, "__version__", "99")
     with pytest.raises(ValueError, match="streamlasso="):
@@ -117,14 +117,14 @@ def test_interrupted_from_the_keyboard_and_continued_is_the_same_to_the_bit(tmp_
         while process.poll() is None and not (folder.is_dir() and any(folder.iterdir())):
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        printed, said = process.communicate(timeout=60)
+        printed, errors = process.communicate(timeout=60)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 130
     assert not printed
-    assert "goes on from there" in said
-    assert "Traceback" not in said
+    assert "continues from there" in errors
+    assert "Traceback" not in errors
     assert main([*arguments, str(tmp_path / "two"), "--jobs", "1"]) == 0
     assert main([*arguments, str(tmp_path / "one"), "--jobs", "1"]) == 0
     assert bits(tmp_path / "two") == bits(tmp_path / "one")

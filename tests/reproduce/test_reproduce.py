@@ -13,9 +13,11 @@ from pyarrow import parquet
 from streamlasso.cli import main
 from streamlasso.reproduce import command as reproducing
 from streamlasso.reproduce import nonstationary, parts, stationary
-from streamlasso.reproduce.figures import draw_nonstationary, draw_stationary
 from streamlasso.reproduce.learners import APPROXIMATE, FIXED, FLOOR, LOG_RMS, MIXTURE, RAP, STEPWISE
+from streamlasso.reproduce.nonstationary_figures import draw_nonstationary
 from streamlasso.reproduce.offline import Run, fixed
+from streamlasso.reproduce.page import ORDER
+from streamlasso.reproduce.stationary_figures import draw_stationary
 
 
 def quick(stream):
@@ -41,10 +43,10 @@ def test_all_writes_tables_figures_and_one_page(quick_studies, tmp_path, capsys)
     out = tmp_path / "deep" / "out"
     assert sorted(path.name for path in out.iterdir()) == ["index.html", "nonstationary", "stationary", "theory"]
     for folder in (out / "nonstationary", out / "stationary", out / "theory"):
-        said = json.loads((folder / "run.json").read_text())
-        assert (said["n"], said["seed"]) == (3, 2)
-        assert said["figures"]
-        for name in said["figures"]:
+        noted = json.loads((folder / "run.json").read_text())
+        assert (noted["n"], noted["seed"]) == (3, 2)
+        assert noted["figures"]
+        for name in noted["figures"]:
             assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
             assert (folder / f"{name}.svg").read_text().rstrip().endswith("</svg>")
         with open(folder / "summary.csv", newline="") as file:
@@ -65,6 +67,10 @@ def test_the_page_is_self_contained_and_holds_everything(quick_studies, tmp_path
     assert numbers
     assert all(number in page for number in numbers)
     assert "numpy " in page
+
+
+def test_the_page_has_a_place_for_every_study():
+    assert [*reproducing.STUDIES, "fmri"] == list(ORDER)
 
 
 def test_a_study_that_is_added_joins_the_page(quick_studies, tmp_path, capsys):
@@ -97,7 +103,7 @@ def test_the_numbers_do_not_depend_on_the_way_there(quick_studies, tmp_path, cap
     assert tables(tmp_path / "at once") == tables(tmp_path / "in steps")
 
 
-def test_fewer_draws_than_there_are_is_said(quick_studies, tmp_path, capsys):
+def test_fewer_draws_than_there_are_give_a_warning(quick_studies, tmp_path, capsys):
     run(tmp_path, "nonstationary", "--n", "3")
     capsys.readouterr()
     run(tmp_path, "nonstationary", "--n", "2")
@@ -108,9 +114,9 @@ def test_fewer_draws_than_there_are_is_said(quick_studies, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["all", "--n", "0"], "n=0: two draws or more"),
+        (["all", "--n", "0"], "n=0 is too few: a standard error needs two draws or more"),
         (["theory", "--jobs", "0"], "at least one process"),
-        (["stationary", "--seed", "-1"], "seed=-1: a seed is 0 or more"),
+        (["stationary", "--seed", "-1"], "seed=-1 is negative: use 0 or more"),
         (["nonstationary", "--lengths", "long"], "lengths"),
         (["everything"], "everything"),
     ],
@@ -128,7 +134,7 @@ def test_another_seed_needs_another_directory(quick_studies, tmp_path, capsys):
     run(tmp_path, "nonstationary", "--n", "2", "--seed", "5")
     page = (tmp_path / "index.html").read_bytes()
     assert main(["reproduce", "nonstationary", "--n", "2", "--seed", "6", "--out", str(tmp_path)]) == 2
-    assert "seed=5, not 6; name another directory" in capsys.readouterr().err
+    assert "seed=5, not 6: name another directory" in capsys.readouterr().err
     assert (tmp_path / "index.html").read_bytes() == page
 
 
@@ -140,16 +146,16 @@ def test_a_directory_that_cannot_be_written_is_one_line(tmp_path, capsys):
     assert "name another directory" in printed.err
 
 
-def test_an_interrupt_is_130_and_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+def test_an_interrupt_is_130_and_tells_how_to_continue(tmp_path, capsys, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(reproducing, "run_jobs", interrupted)
     assert main(["reproduce", "theory", "--out", str(tmp_path)]) == 130
-    assert "the same command goes on from there" in capsys.readouterr().err
+    assert "the same command continues from there" in capsys.readouterr().err
 
 
-def test_help_says_what_there_is(capsys):
+def test_help_lists_the_studies(capsys):
     assert main(["reproduce", "--help"]) == 0
     printed = capsys.readouterr().out
     for name in ("stationary", "nonstationary", "theory", "all"):
@@ -174,20 +180,20 @@ def test_curves_are_the_means_of_the_table(quick_studies, tmp_path, capsys):
     assert any(np.allclose(values, expected) for values in drawn)
 
 
-def test_violins_leave_out_what_would_hide_the_rest_and_say_so():
-    def line(rule, p):
-        return stationary.Line("gaussian", p, rule, 0.1, True, 100, 5.0, *[0.0] * 8)
+def test_violins_leave_out_what_would_hide_the_rest_with_a_note():
+    def summary(rule, p):
+        return stationary.RuleSummary("gaussian", p, rule, 0.1, True, 100, 5.0, *[0.0] * 8)
 
     rng = np.random.default_rng(0)
-    lines = [line(rule, p) for rule in (RAP, "LogRMS") for p in (10, 50)]
-    lines += [replace(line, family="binomial") for line in lines]
+    rules = [summary(rule, p) for rule in (RAP, "LogRMS") for p in (10, 50)]
+    rules += [replace(rule, family="binomial") for rule in rules]
     rows = [
         dict(family=of.family, p=of.p, rule=of.rule, step=0.1, draw=i, norm_cv=5.0, norm=5.0 + rng.normal(), lam=1.0)
-        for of in lines
+        for of in rules
         for i in range(100)
     ]
     rows[3]["norm"] = 1e6
-    figure = draw_stationary(pyarrow.Table.from_pylist(rows), lines)
+    figure = draw_stationary(pyarrow.Table.from_pylist(rows), rules)
     linear, logistic = figure.axes
     assert linear.get_xlabel().endswith("1 of 400 beyond the edge")
     assert logistic.get_xlabel() == "number of features p"

@@ -1,4 +1,4 @@
-"""The lemmas' pieces against scikit-learn's lasso, finite differences and the engine; what is said of them by hand."""
+"""The lemmas' pieces against scikit-learn's lasso, finite differences and the engine; the summary by hand."""
 
 import numpy as np
 import pyarrow
@@ -11,7 +11,7 @@ from oracles.replay import Stream, learner, run
 from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
-from streamlasso.reproduce.theory import (
+from streamlasso.reproduce.lasso_pieces import (
     DIAGONAL,
     EXACT,
     GRADIENTS,
@@ -23,59 +23,56 @@ from streamlasso.reproduce.theory import (
     RESTLESS,
     UNDER_WAY,
     UPDATED,
-    Paths,
     Pieces,
-    as_markdown,
-    breaking_step,
     draw,
     iterated,
     lasso_path,
     outcome,
     pieces,
-    summarised,
 )
+from streamlasso.reproduce.theory import Paths, as_markdown, breaking_step, summarised
 from streamlasso.simulate import SPARSE, simulate
 from streamlasso.tuners import Fixed
 
 seeds, shares = st.integers(0, 10_000), st.floats(0.01, 0.99)
 
 
-def solved(known, lam):
+def solved(problem, lam):
     """The lasso on rows with the same moments: the rows of a root of S."""
-    root = np.linalg.cholesky(known.S).T
+    root = np.linalg.cholesky(problem.S).T
     n = len(root)
-    y = np.linalg.solve(root.T, known.c)
+    y = np.linalg.solve(root.T, problem.c)
     model = Lasso(lam / n, fit_intercept=False, tol=1e-14, max_iter=1_000_000).fit(root, y)
     return model.coef_
 
 
-def loss(known, beta):
-    return (known.y - known.x @ beta) ** 2 / 2
+def loss(problem, beta):
+    return (problem.y - problem.x @ beta) ** 2 / 2
 
 
 @settings(max_examples=15, deadline=None)
 @given(seeds, shares)
 def test_between_knots_the_coefficients_are_those_of_scikit_learn(seed, share):
-    known = draw(0, seed, "sparse")
-    knots, beta = lasso_path(known)
+    problem = draw(0, seed, "sparse")
+    knots, beta = lasso_path(problem)
     lam = share * knots[-1]
     k = np.searchsorted(knots, lam) - 1
     part = (lam - knots[k]) / (knots[k + 1] - knots[k])
-    np.testing.assert_allclose((1 - part) * beta[k] + part * beta[k + 1], solved(known, lam), atol=1e-5)
+    np.testing.assert_allclose((1 - part) * beta[k] + part * beta[k + 1], solved(problem, lam), atol=1e-5)
 
 
 @settings(max_examples=30, deadline=None)
 @given(seeds, shares)
 def test_the_exact_slope_is_the_derivative_of_the_loss(seed, share):
-    known = draw(1, seed, "dense")
-    found = pieces(known, EXACT)
+    problem = draw(1, seed, "dense")
+    found = pieces(problem, EXACT)
     widths = np.diff(found.knots)
     k = int(np.argmax(widths * (np.arange(len(widths)) % 3 == seed % 3)))
     lam, h = found.knots[k] + share * widths[k], 1e-4 * widths[k] * min(share, 1 - share)
     beta = [
         found.beta[k] + (at - found.knots[k]) / widths[k] * np.diff(found.beta, axis=0)[k] for at in (lam - h, lam + h)
     ]
-    expected = (loss(known, beta[1]) - loss(known, beta[0])) / (2 * h)
+    expected = (loss(problem, beta[1]) - loss(problem, beta[0])) / (2 * h)
     assert found.slope(np.array([lam]))[0] == pytest.approx(expected, rel=1e-4, abs=1e-7)
 
 
@@ -89,11 +86,11 @@ def test_the_exact_slope_is_the_derivative_of_the_loss(seed, share):
 )
 @pytest.mark.parametrize("share", [0.03, 0.2, 0.7])
 def test_the_slope_is_the_engines(gradient, setting, share):
-    known = draw(2, 5, "sparse")
+    problem = draw(2, 5, "sparse")
     rng = np.random.default_rng(np.random.SeedSequence([5, 2]))
     rows = simulate(rng, lengths=[N_ROWS + 1], densities=[SPARSE])
     stream = Stream(rows.X, rows.y)
-    found = pieces(known, gradient)
+    found = pieces(problem, gradient)
     lam = share * found.lam_max
     setting = dict(family=Gaussian(), memory=Forgetting(MEMORY), penalty=L1(), tuner=Fixed(lam), **setting)
     ran = run(learner(stream, fit_intercept=False, standardize=False, **setting), stream)

@@ -114,7 +114,7 @@ class OneVersusRest:
             peer.learn(x, float(k == y))
 
 
-class Moments:
+class RunningMoments:
     """Running mean and standard deviation, of a number or of each feature."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class FeaturesStandardised:
     """A peer that sees standardised features."""
 
     def __init__(self, peer: Peer) -> None:
-        self.peer, self.moments = peer, Moments()
+        self.peer, self.moments = peer, RunningMoments()
 
     def predict(self, x: np.ndarray) -> float | np.ndarray:
         return self.peer.predict(self.moments.standardised(x))
@@ -156,7 +156,7 @@ class ResponseStandardised:
     """A peer that sees standardised responses; its predictions are put back on the scale of the response."""
 
     def __init__(self, peer: Peer) -> None:
-        self.peer, self.moments = peer, Moments()
+        self.peer, self.moments = peer, RunningMoments()
 
     def predict(self, x: np.ndarray) -> float:
         return float(self.moments.mean + self.moments.deviation * self.peer.predict(x))

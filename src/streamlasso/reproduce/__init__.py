@@ -1,1 +1,1 @@
-"""Studies: each computes a table and saves it; its figure is drawn from the table."""
+"""The studies of the paper: each computes a table and saves it; its figures are drawn from the table."""

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow
 from scipy.stats import t as student
 
+from streamlasso._text import markdown_table, percent
 from streamlasso.reproduce.learners import FLOOR, STEPWISE, WARM_UP
 
 CONFIDENCE = 0.95
@@ -21,12 +22,12 @@ Scores = dict[tuple[str, str], dict[int, np.ndarray]]
 
 
 @dataclass(frozen=True)
-class Line:
-    """A learner with a setting: means over draws, standard errors, and its loss less that of Stepwise, draw by draw.
+class LearnerSummary:
+    """A learner with a setting: means over draws, standard errors, and its loss minus that of Stepwise, draw by draw.
 
-    `best` says that no other setting of the learner has a smaller mean loss: chosen on these draws, in its favour.
-    Stepwise is the best of its settings; `low` and `high` bound the mean difference with confidence .95. `excess` is
-    the loss above the noise floor, divided by that of Stepwise; nan without a floor.
+    best : no other setting of the learner has a smaller mean loss; chosen on these draws, in its favour
+    difference, low, high : from Stepwise at the best of its settings, with the 95 % interval of the mean
+    excess : the loss above the noise floor, divided by that of Stepwise; nan without a floor
     """
 
     family: str
@@ -45,14 +46,14 @@ class Line:
     excess: float
 
 
-def summarised(draws: pyarrow.Table) -> list[Line]:
-    """The lines of every family and order; first those of both orders, and of these with one memory for everyone."""
+def summarised(draws: pyarrow.Table) -> list[LearnerSummary]:
+    """The records of every family and order; first those of both orders, then of both with one memory for all."""
     panels: dict[str, dict[str, Scores]] = {}
     for row in draws.to_pylist():
         scores = panels.setdefault(row["family"], {}).setdefault(row["order"], {})
         by_draw = scores.setdefault((row["learner"], row["setting"]), {})
         by_draw[row["draw"]] = np.array([row["loss"], row["f"]])
-    lines: list[Line] = []
+    records: list[LearnerSummary] = []
     for family, orders in panels.items():
         both = {BOTH: _averaged(list(orders.values()))} if len(orders) > 1 else {}
         alike = {
@@ -60,18 +61,18 @@ def summarised(draws: pyarrow.Table) -> list[Line]:
         }
         alike = {name: of for name, of in alike.items() if any(learner == STEPWISE for learner, _ in of)}
         for order, scores in (both | alike | orders).items():
-            lines += _panel(family, order, scores)
-    return lines
+            records += _panel(family, order, scores)
+    return records
 
 
 def _averaged(orders: Sequence[Scores]) -> Scores:
     """A draw has the same seed in every order, so its scores are averaged first: they are not independent."""
     first = orders[0]
-    return {who: {i: np.mean([order[who][i] for order in orders], axis=0) for i in first[who]} for who in first}
+    return {key: {i: np.mean([order[key][i] for order in orders], axis=0) for i in first[key]} for key in first}
 
 
 def _alike(scores: Scores, r: float) -> Scores:
-    """Those with this memory, by plain cross-validation or by a rule of any step size, and the floor."""
+    """The learners with this memory, by plain cross-validation or by a rule of any step size, and the floor."""
     settings = (f"r={r}", f"r={r}, step=")
     return {
         (learner, setting): by_draw
@@ -80,8 +81,8 @@ def _alike(scores: Scores, r: float) -> Scores:
     }
 
 
-def _panel(family: str, order: str, scores: Scores) -> Iterator[Line]:
-    table = {who: np.array([by_draw[i] for i in sorted(by_draw)]) for who, by_draw in scores.items()}
+def _panel(family: str, order: str, scores: Scores) -> Iterator[LearnerSummary]:
+    table = {key: np.array([by_draw[i] for i in sorted(by_draw)]) for key, by_draw in scores.items()}
     best = _best_settings(table)
     reference = table[STEPWISE, best[STEPWISE]][:, 0]
     floor = table[FLOOR, ""][:, 0].mean() if (FLOOR, "") in table else np.nan
@@ -93,12 +94,12 @@ def _panel(family: str, order: str, scores: Scores) -> Iterator[Line]:
         differences = (gap.mean(), gap.mean() - margin, gap.mean() + margin)
         excess = (loss - floor) / (reference.mean() - floor)
         numbers = (loss, loss_se, f, f_se, *differences, excess)
-        yield Line(family, order, learner, setting, best[learner] == setting, n, *map(float, numbers))
+        yield LearnerSummary(family, order, learner, setting, best[learner] == setting, n, *map(float, numbers))
 
 
 def _best_settings(table: dict[tuple[str, str], np.ndarray]) -> dict[str, str]:
     best: dict[str, str] = {}
-    for learner, setting in sorted(table, key=lambda who: table[who][:, 0].mean()):
+    for learner, setting in sorted(table, key=lambda key: table[key][:, 0].mean()):
         best.setdefault(learner, setting)
     return best
 
@@ -106,49 +107,43 @@ def _best_settings(table: dict[tuple[str, str], np.ndarray]) -> dict[str, str]:
 # --- as text ----------------------------------------------------------------------------------------------------------
 
 
-def as_markdown(lines: Sequence[Line], heading: str) -> str:
-    """Each learner at its best setting, a table for each family and order."""
-    text = [
-        f"# {heading}",
-        "",
-        f"Mean prequential loss (half squared error; log loss) from row {WARM_UP} on, and F of the support after each",
-        "row; standard errors in brackets. Then the loss less that of Stepwise on the same draws, with its 95 %",
-        "interval, and the loss above the noise floor as a share of that of Stepwise. Each learner is shown at the",
-        "setting of least mean loss on these very draws: that flatters those with many settings, Stepwise among them,",
-        "and the intervals do not allow for it. summary.csv has all settings. CV, SMBO and hindsight have seen the",
-        "responses to come; Stepwise and Told also know the change points. Stepwise is shown at its setting of best F",
-        "too, where that is another: compare supports with that one.",
+def as_markdown(records: Sequence[LearnerSummary], heading: str) -> str:
+    """Each learner at its best setting, one table per family and order."""
+    text = (
+        f"# {heading}\n\n"
+        f"Mean prequential loss (half squared error; log loss) from row {WARM_UP} on, and F of the support after each\n"
+        "row; standard errors in brackets. Then the loss minus that of Stepwise on the same draws, with its 95 %\n"
+        "interval, and the loss above the noise floor as a share of that of Stepwise. Each learner is shown at the\n"
+        "setting of the smallest mean loss on these draws: that favours those with many settings, Stepwise among\n"
+        "them, and the intervals do not allow for it. summary.csv has all settings. CV, SMBO and hindsight have seen\n"
+        "the responses to come; Stepwise and Told also know the change points. Stepwise is shown at its setting of\n"
+        "best F too, if that is another: compare supports with that one.\n"
+    )
+    head = ("learner", "setting", "loss", "F", "loss - Stepwise", "above the floor")
+    for family, order in dict.fromkeys((record.family, record.order) for record in records):
+        shown = _shown([record for record in records if (record.family, record.order) == (family, order)])
+        shown = sorted(shown, key=lambda record: (np.isnan(record.loss), record.loss))
+        text += f"\n## {family}, {order}\n\n{markdown_table(head, map(_cells, shown))}"
+    return text
+
+
+def _shown(records: Sequence[LearnerSummary]) -> list[LearnerSummary]:
+    """The best settings; and Stepwise at its best F, since the lam of the smallest loss has not the best support."""
+    best_support = max((record for record in records if record.learner == STEPWISE), key=lambda record: record.f)
+    return [record for record in records if record.best or record is best_support]
+
+
+def _cells(record: LearnerSummary) -> list[str]:
+    reference = record.learner == STEPWISE and record.best
+    difference = f"{record.difference:+.3f} [{record.low:+.3f}, {record.high:+.3f}]"
+    return [
+        record.learner,
+        record.setting,
+        _with_error(record.loss, record.loss_se),
+        "" if record.learner == FLOOR else _with_error(record.f, record.f_se),
+        "" if reference or np.isnan(record.loss) else difference,
+        "" if np.isnan(record.excess) else percent(record.excess),
     ]
-    for family, order in dict.fromkeys((line.family, line.order) for line in lines):
-        text += [
-            "",
-            f"## {family}, {order}",
-            "",
-            "| learner | setting | loss | F | loss - Stepwise | above the floor |",
-            "|---|---|---|---|---|---|",
-        ]
-        shown = _shown([line for line in lines if (line.family, line.order) == (family, order)])
-        text += [_cells(line) for line in sorted(shown, key=lambda line: (np.isnan(line.loss), line.loss))]
-    return "\n".join(text) + "\n"
-
-
-def _shown(lines: Sequence[Line]) -> list[Line]:
-    """The best settings; and Stepwise at its best F, for the lam of least loss is not the one of the best support."""
-    best_support = max((line for line in lines if line.learner == STEPWISE), key=lambda line: line.f)
-    return [line for line in lines if line.best or line is best_support]
-
-
-def _cells(line: Line) -> str:
-    reference = line.learner == STEPWISE and line.best
-    cells = [
-        line.learner,
-        line.setting,
-        _with_error(line.loss, line.loss_se),
-        "" if line.learner == FLOOR else _with_error(line.f, line.f_se),
-        "" if reference or np.isnan(line.loss) else f"{line.difference:+.3f} [{line.low:+.3f}, {line.high:+.3f}]",
-        "" if np.isnan(line.excess) else f"{round(100 * line.excess)} %",
-    ]
-    return f"| {' | '.join(cells)} |"
 
 
 def _with_error(mean: float, error: float) -> str:

@@ -1,15 +1,14 @@
 """The paper's application: is lam lower while emotional faces are shown? Region series with events, subject by subject.
 
-The statistic is the mean lam in emotion blocks less that in neutral blocks, relative to the mean of both; blocks are
+The statistic is the mean lam in emotion blocks minus that in neutral blocks, relative to the mean of both; blocks are
 moved by the haemodynamic delay. All subjects see the blocks in the same order, so they cannot be shuffled: the test
-moves the whole design around the scan, circularly, the same way for all subjects. A linear trend of lam is taken out
-for it, since lam starts somewhere and blocks come in an order. There are as many shifts as time points, and the least p
-is one in that number (`least_p`); but shifts of a few seconds are much alike, so that few of them are news.
+shifts the whole design around the scan, circularly, in the same way for all subjects. A linear trend of lam is removed
+first, since the blocks have a fixed order. There are as many shifts as time points, and the smallest p is one in that
+number (`least_p`); but neighbouring shifts are much alike, so that few of them are independent.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,25 +18,25 @@ import numpy as np
 import pyarrow
 
 from streamlasso._files import write_whole
-from streamlasso._text import listed
+from streamlasso._text import listed, markdown_table
 from streamlasso.network import StreamingNetwork
 from streamlasso.network.imaging.events import conditions_of
 from streamlasso.network.imaging.nifti import is_nifti
 from streamlasso.network.options import Design, Images
 from streamlasso.network.results import follow_sparse, mean_over_nodes
 from streamlasso.network.subjects import Subject, find_files, read_subject
-from streamlasso.report.page import versions, write_figure
-from streamlasso.reproduce.page import PACKAGES, write_index
+from streamlasso.reproduce.fmri_figures import figures
+from streamlasso.reproduce.page import write_index, write_study
 from streamlasso.reproduce.parts import as_csv, write_table
 from streamlasso.tuners import LARS, SGD, LogRMS
 
 #: The paper's forgetting factor and step.
 R, STEP = 0.95, 0.025
-#: Time points whose lam still comes from the first guess: one length of the memory.
+#: Time points whose lam still depends on the initial one: one length of the memory.
 WARM_UP = 20
-#: Seconds from a block to the answer of the blood, and those that the figure goes through.
+#: Haemodynamic delay in seconds, and the delays of the figure.
 DELAY, DELAYS = 5.0, np.arange(0.0, 30.5, 1.0)
-#: The study's name of each setting, and what it is. The first is what the paper's authors ran, as far as one can tell.
+#: Setting -> parameters. The first is what the paper's authors ran, as far as one can tell.
 SETTINGS: dict[str, dict[str, Any]] = {
     "rRAP: LARS(0.025)": dict(tuner=LARS(step_size=STEP)),
     "paper's equation: SGD(0.025)": dict(tuner=SGD(step_size=STEP)),
@@ -49,7 +48,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Task:
-    """Who is compared with whom, and when."""
+    """The two conditions that are compared, and the delay in seconds."""
 
     emotion: str = "fear"
     neutral: str = "neutral"
@@ -57,12 +56,17 @@ class Task:
 
     def __post_init__(self) -> None:
         if self.emotion == self.neutral:
-            raise ValueError(f"--emotion {self.emotion}: the two conditions are the same")
+            raise ValueError(f"--emotion {self.emotion} is also --neutral: the two conditions are the same")
 
 
 @dataclass(frozen=True)
-class Line:
-    """One setting and subject, or all subjects. relative : (emotion - neutral)/mean; p : of the circular shifts."""
+class BlockContrast:
+    """One setting and one subject, or all subjects.
+
+    neutral, emotion : mean lam in these blocks
+    relative, detrended : (emotion - neutral)/mean, as it is and without a linear trend
+    p, least_p : of the circular shifts, and the smallest one that is possible
+    """
 
     setting: str
     subject: str
@@ -78,7 +82,7 @@ class Line:
 
 
 def contrast(lam: np.ndarray, conditions: np.ndarray, task: Task) -> np.ndarray:
-    """(..., time) -> (...): mean lam in emotion blocks less that in neutral ones.
+    """(..., time) -> (...): mean lam in emotion blocks minus that in neutral ones.
 
     >>> import numpy as np
     >>> lam = np.array([1.0, 1.0, 3.0, 3.0])
@@ -123,7 +127,7 @@ def least_p(conditions: np.ndarray, task: Task) -> float:
 def run_fmri(data: Path, out: Path, tr: float = 0.72, start: float = 0.72, task: Task = Task()) -> str:  # noqa: B008
     """Follow all subjects with all `SETTINGS`; tables, figures and the summary in `out`/fmri. Returns the summary.
 
-    data : a folder with region series, a file a subject, and events.tsv
+    data : a folder with region series, one file per subject, and events.tsv
     start : seconds from the clock of the events to the first row of the series
     """
     events = data / "events.tsv"
@@ -136,16 +140,17 @@ def run_fmri(data: Path, out: Path, tr: float = 0.72, start: float = 0.72, task:
     seconds = start + tr * np.arange(min(len(subject.series.values) for subject in subjects))
     _refuse(subjects, seconds, task)
     lams = {name: _lams(subjects, setting) for name, setting in SETTINGS.items()}
-    lines = [line for name, lam in lams.items() for line in _lines(name, lam, seconds, subjects, task)]
+    contrasts = [row for name, lam in lams.items() for row in _contrasts(name, lam, seconds, subjects, task)]
     folder = out / "fmri"
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / "blocks.csv", as_csv(lines).encode())
+    write_whole(folder / "blocks.csv", as_csv(contrasts).encode())
     write_table(folder / "lam.parquet", _lam_table(lams, seconds, subjects, task))
     write_table(folder / "delays.parquet", _delay_table(lams, seconds, subjects, task))
-    summary = _summary(lines, subjects, task, design)
+    summary = _summary(contrasts, subjects, task)
     write_whole(folder / "summary.md", summary.encode())
-    _draw(folder, subjects, task)
-    _register(out, folder, design, task)
+    settings = dict(**asdict(task), tr=design.tr, start=design.start, r=R)
+    write_study(folder, figures(folder, list(subjects[0].events), len(subjects), task.delay), settings)
+    write_index(out)
     return summary
 
 
@@ -158,11 +163,9 @@ def _series_in(data: Path) -> list[Path]:
 
 
 def _refuse(subjects: Sequence[Subject], seconds: np.ndarray, task: Task) -> None:
-    """Conditions that were not shown, or not while there is a lam to be compared."""
+    """Series that are too short; conditions without blocks in the time points that are compared."""
     if len(seconds) <= WARM_UP:
-        raise ValueError(
-            f"a series has {len(seconds)} time points; the first {WARM_UP} are not compared, so more are needed"
-        )
+        raise ValueError(f"a series has {len(seconds)} time points, too few: the first {WARM_UP} are not compared")
     shown = {event.condition for subject in subjects for event in subject.events}
     for option, name in (("--emotion", task.emotion), ("--neutral", task.neutral)):
         if name not in shown:
@@ -188,27 +191,31 @@ def _conditions(seconds: np.ndarray, subjects: Sequence[Subject], delay: float) 
     return conditions_of(seconds, subjects[0].events, delay)[WARM_UP:]
 
 
-def _lines(name: str, lam: np.ndarray, seconds: np.ndarray, subjects: Sequence[Subject], task: Task) -> list[Line]:
+def _contrasts(
+    name: str, lam: np.ndarray, seconds: np.ndarray, subjects: Sequence[Subject], task: Task
+) -> list[BlockContrast]:
+    """One per subject, then one for all."""
     conditions = _conditions(seconds, subjects, task.delay)
     late = lam[:, WARM_UP:]
     neutral, emotion = (late[:, conditions == kind].mean(axis=1) for kind in (task.neutral, task.emotion))
     contrasts = shifted(relative(late), conditions, task)
-    whom = [subject.name for subject in subjects]
-    least = least_p(conditions, task)
     per_mean = contrast(late, conditions, task) / late.mean(axis=1)
-    lines = [
-        Line(name, whom[k], neutral[k], emotion[k], per_mean[k], contrasts[0, k], p_value(contrasts[:, k]), least)
-        for k in range(len(whom))
+    least = least_p(conditions, task)
+
+    def summary(subject: str, means: tuple[float, float, float], contrasts: np.ndarray) -> BlockContrast:
+        return BlockContrast(name, subject, *means, contrasts[0], p_value(contrasts), least)
+
+    single = [
+        summary(subject.name, (neutral[k], emotion[k], per_mean[k]), contrasts[:, k])
+        for k, subject in enumerate(subjects)
     ]
-    together = contrasts.mean(axis=1)
-    everyone = Line(name, "all", neutral.mean(), emotion.mean(), per_mean.mean(), together[0], p_value(together), least)
-    return [*lines, everyone]
+    return [*single, summary("all", (neutral.mean(), emotion.mean(), per_mean.mean()), contrasts.mean(axis=1))]
 
 
 def _lam_table(
     lams: Mapping[str, np.ndarray], seconds: np.ndarray, subjects: Sequence[Subject], task: Task
 ) -> pyarrow.Table:
-    """What the first figure is drawn from: the mean over subjects and its standard error."""
+    """The mean over subjects and its standard error, for the first figure."""
     conditions = conditions_of(seconds, subjects[0].events, task.delay).tolist()
     parts = []
     for name, lam in lams.items():
@@ -222,7 +229,7 @@ def _lam_table(
 def _delay_table(
     lams: Mapping[str, np.ndarray], seconds: np.ndarray, subjects: Sequence[Subject], task: Task
 ) -> pyarrow.Table:
-    """The contrast of all subjects by the delay that is assumed, and what shifts of the design give then."""
+    """The contrast of all subjects by the assumed delay, with quantiles over the shifts of the design."""
     rows = []
     for name, lam in lams.items():
         scaled = relative(lam[:, WARM_UP:])
@@ -235,52 +242,28 @@ def _delay_table(
     return pyarrow.Table.from_pylist(rows)
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- summary ----------------------------------------------------------------------------------------------------------
 
 
-def _summary(lines: Sequence[Line], subjects: Sequence[Subject], task: Task, design: Design) -> str:
+def _summary(contrasts: Sequence[BlockContrast], subjects: Sequence[Subject], task: Task) -> str:
     n = len(subjects)
     p = len(subjects[0].series.regions)
-    head = (
+    text = (
         f"# Application: fMRI, {n} subjects, {p} regions\n\n"
         f"Mean lam over regions, in blocks of `{task.emotion}` and of `{task.neutral}`, {task.delay:g} s after they "
         f"were shown, without the first {WARM_UP} time points; r = {R}. The paper's claim: lam is lower in emotion "
-        "blocks, so `difference` is negative. `detrended` is the same without a linear trend of lam, and p its "
+        "blocks, so `difference` is negative. `detrended` is the same without a linear trend of lam, and p the "
         "one-sided share of circular shifts of the design that give a difference as low; the same shift for all "
-        f"subjects in the last line of each. No lam could get a p below {lines[-1].least_p:.3f}.\n"
+        f"subjects in the last line of each. The smallest possible p is {contrasts[-1].least_p:.3f}.\n"
     )
-    tables = []
-    for name in dict.fromkeys(line.setting for line in lines):
-        rows = [line for line in lines if line.setting == name]
-        tables.append(
-            f"\n### {name}\n\n| subject | neutral | emotion | difference | detrended | p |\n|---|---|---|---|---|---|\n"
-        )
-        tables += [
-            f"| {row.subject} | {row.neutral:.4g} | {row.emotion:.4g} | {100 * row.relative:+.1f} % "
-            f"| {100 * row.detrended:+.1f} % | {row.p:.3f} |\n"
-            for row in rows
-        ]
-    return head + "".join(tables)
+    columns = ("subject", "neutral", "emotion", "difference", "detrended", "p")
+    for name in dict.fromkeys(row.setting for row in contrasts):
+        rows = [_cells(row) for row in contrasts if row.setting == name]
+        text += f"\n### {name}\n\n{markdown_table(columns, rows)}"
+    return text
 
 
-def _draw(folder: Path, subjects: Sequence[Subject], task: Task) -> None:
-    from streamlasso.reproduce.fmri_figures import draw_delays, draw_lams
-
-    for name, figure in (
-        ("fmri-lam", draw_lams(folder, list(subjects[0].events), len(subjects))),
-        ("fmri-delays", draw_delays(folder, task.delay)),
-    ):
-        write_figure(folder / name, figure)
-
-
-def _register(out: Path, folder: Path, design: Design, task: Task) -> None:
-    """For the page of all studies."""
-    from streamlasso.reproduce.command import STUDIES
-
-    said = {
-        "fmri-lam": "Mean lam of all subjects over time, on the blocks as they were shown",
-        "fmri-delays": "The difference between blocks, by the delay assumed; grey: 90 % of all shifts of the design",
-    }
-    run = dict(**asdict(task), tr=design.tr, start=design.start, r=R, figures=said, versions=versions(*PACKAGES))
-    write_whole(folder / "run.json", (json.dumps(run, indent=1) + "\n").encode())
-    write_index(out, [*STUDIES, "fmri"])
+def _cells(row: BlockContrast) -> list[str]:
+    means = [f"{row.neutral:.4g}", f"{row.emotion:.4g}"]
+    shares = [f"{100 * row.relative:+.1f} %", f"{100 * row.detrended:+.1f} %"]
+    return [row.subject, *means, *shares, f"{row.p:.3f}"]

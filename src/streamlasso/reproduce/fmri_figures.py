@@ -11,10 +11,21 @@ from pyarrow import parquet
 
 from streamlasso.network.imaging.events import Event
 from streamlasso.network.report.figures import BAND, LINE, draw_lam_on
+from streamlasso.reproduce.axes import Figures
+
+
+def figures(folder: Path, events: list[Event], n_subjects: int, delay: float) -> Figures:
+    """From lam.parquet and delays.parquet."""
+    lams = "Mean lam of all subjects over time, on the blocks as they were shown"
+    delays = "The difference between blocks, by the assumed delay; grey: 90 % of all shifts of the design"
+    return {
+        "fmri-lam": (draw_lams(folder, events, n_subjects), lams),
+        "fmri-delays": (draw_delays(folder, delay), delays),
+    }
 
 
 def draw_lams(folder: Path, events: list[Event], n_subjects: int) -> Figure:
-    """A panel a setting: mean lam with its standard error, on the blocks of the task."""
+    """One panel per setting: mean lam with its standard error, on the blocks of the task."""
     table = parquet.read_table(folder / "lam.parquet")
     settings = list(dict.fromkeys(table["setting"].to_pylist()))
     figure = Figure(figsize=(8, 1.75 * len(settings) + 0.8), layout="constrained")
@@ -30,7 +41,7 @@ def draw_lams(folder: Path, events: list[Event], n_subjects: int) -> Figure:
 
 
 def draw_delays(folder: Path, delay: float) -> Figure:
-    """A panel a setting: the contrast by the delay assumed, against what shifts of the design give."""
+    """One panel per setting: the contrast by the assumed delay, against the shifts of the design."""
     rows = parquet.read_table(folder / "delays.parquet").to_pylist()
     settings = list(dict.fromkeys(row["setting"] for row in rows))
     figure = Figure(figsize=(8, 1.55 * len(settings) + 0.8), layout="constrained")

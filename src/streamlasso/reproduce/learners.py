@@ -1,4 +1,4 @@
-"""Who takes part in the non-stationary study, by groups that are run and saved together."""
+"""The learners of the non-stationary study, in groups that are run and saved together."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 
 from streamlasso import RAPRegressor, progressive
-from streamlasso.families import Gaussian
-from streamlasso.reproduce.offline import Run, afresh, cross_validated, fixed, regimes, stepwise
+from streamlasso.reproduce.offline import Run, cross_validated, fixed, regimes, restarted, stepwise
 from streamlasso.reproduce.smbo import searched
 from streamlasso.simulate import Stream
 from streamlasso.tuners import LARS, SGD, LogRMS, Mixture
 
-#: Rows that are learnt but not judged: a fixed lam has no start-up of its own, and would pay for them.
+#: Rows that are learnt but not scored: a fixed lam is at a disadvantage there.
 WARM_UP = 20
-#: Who ran, with what setting, and how it went.
+#: Learner, setting and run.
 Named = tuple[str, str, Run]
 FLOOR, ALL_FEATURES = "noise floor", "all features"
 STEPWISE, FIXED, SMBO = "Stepwise (CV)", "Fixed (CV)", "Fixed (SMBO)"
-AFRESH = "Told when to start afresh (CV)"
+RESTARTED = "Told when to restart (CV)"
 BEST_FIXED, BEST_STEPWISE = "Fixed (hindsight)", "Stepwise (hindsight)"
 RAP, APPROXIMATE, NORMALISED = "RAP", "RAP (approximate)", "LARS"
 PRINTED, ALGORITHM_1 = "RAP, the paper's r and step", "RAP, Algorithm 1 as printed"
@@ -28,21 +27,21 @@ LOG_RMS, LOG_RMS_DEFAULT = "LogRMS, best r", "LogRMS, its default r"
 MIXTURE, SELECTED = "Mixture", "Mixture, its single model"
 
 MEMORIES = (0.9, 0.93, 0.95, 0.97, 0.98, 0.99)
-#: The memories beside the best one of Gaussian and of binomial responses: for what is too dear to run with all.
-BEST_MEMORIES = {True: (0.93, 0.95), False: (0.97, 0.98)}
-#: The one of them with which SMBO also weighs the rows.
-SMBO_MEMORY = {True: 0.93, False: 0.97}
+#: The memories around the best one, for Gaussian and for binomial responses: for what is too slow to run with all.
+BEST_MEMORIES = {"gaussian": (0.93, 0.95), "binomial": (0.97, 0.98)}
+#: The one of them at which SMBO also weights the rows.
+SMBO_MEMORY = {"gaussian": 0.93, "binomial": 0.97}
 LOOKS = 4
 #: The memory of LogRMS where none is given.
 LOG_RMS_MEMORY = 0.99
-#: Told afresh: lam (n/t)^power.
+#: Restarted: lam (n/t)^power.
 POWERS = (0.0, 0.5, 1.0)
 #: The lams of hindsight, for Gaussian and for binomial responses.
-GRIDS = {True: np.geomspace(0.01, 1.0, 9), False: np.geomspace(0.01, 0.2, 7)}
-#: Step sizes, again for Gaussian and for binomial responses: they have units. Those that are best lie inside.
-SGD_STEPS = {True: (0.001, 0.0025, 0.005, 0.01), False: (0.00001, 0.00003, 0.0001, 0.0003)}
-LARS_STEPS = {True: (0.005, 0.01, 0.025, 0.05), False: (0.0001, 0.0003, 0.001, 0.003)}
-#: The paper states r and the step size once, for its fMRI study.
+GRIDS = {"gaussian": np.geomspace(0.01, 1.0, 9), "binomial": np.geomspace(0.01, 0.2, 7)}
+#: Step sizes, for Gaussian and for binomial responses: they have units. The best ones are inside.
+SGD_STEPS = {"gaussian": (0.001, 0.0025, 0.005, 0.01), "binomial": (0.00001, 0.00003, 0.0001, 0.0003)}
+LARS_STEPS = {"gaussian": (0.005, 0.01, 0.025, 0.05), "binomial": (0.0001, 0.0003, 0.001, 0.003)}
+#: The paper states r and the step size only for its fMRI study.
 PAPER_MEMORY, PAPER_STEP = 0.95, 0.025
 
 
@@ -52,12 +51,8 @@ def online(stream: Stream, **settings: Any) -> Run:
     return Run(trace.loss, trace["lam"], trace["coef"])
 
 
-def _is_gaussian(stream: Stream) -> bool:
-    return isinstance(stream.family, Gaussian)
-
-
 def _truth(stream: Stream) -> Iterator[Named]:
-    """What no model can beat; and the support of a model that leaves nothing out, which has no loss of its own."""
+    """The noise floor; and the support of a model with all features, which has no loss of its own."""
     nothing = np.zeros(len(stream.y))
     yield FLOOR, "", Run(stream.floor, nothing, stream.beta)
     yield ALL_FEATURES, "", Run(np.full(len(stream.y), np.nan), nothing, np.ones_like(stream.X))
@@ -67,34 +62,34 @@ def _truth(stream: Stream) -> Iterator[Named]:
 
 
 def _cross_validated(stream: Stream) -> Iterator[Named]:
-    """Told where the regimes are, and offline: the paper's benchmarks, as strong as we could make them."""
+    """Offline, with the change points known: the paper's baselines, as strong as we could make them."""
     X, y, family = stream.X, stream.y, stream.family
     lams = [cross_validated(X[rows], y[rows], family) for rows in regimes(stream)]
     lam = cross_validated(X, y, family)
     for r in MEMORIES:
         yield STEPWISE, f"r={r}", stepwise(stream, lams, r)
         yield FIXED, f"r={r}", fixed(stream, lam, r)
-    for r in BEST_MEMORIES[_is_gaussian(stream)]:
+    for r in BEST_MEMORIES[stream.family.name]:
         weighted = [cross_validated(X[rows], y[rows], family, r=r, looks=LOOKS) for rows in regimes(stream)]
         yield STEPWISE, f"r={r}, weighted", stepwise(stream, weighted, r)
         yield FIXED, f"r={r}, weighted", fixed(stream, cross_validated(X, y, family, r=r, looks=LOOKS), r)
     for power in POWERS:
-        yield AFRESH, f"power={power}", afresh(stream, lams, power=power)
+        yield RESTARTED, f"power={power}", restarted(stream, lams, power=power)
 
 
 def _smbo(stream: Stream) -> Iterator[Named]:
     X, y, family = stream.X, stream.y, stream.family
     lam = searched(X, y, family)
-    for r in BEST_MEMORIES[_is_gaussian(stream)]:
+    for r in BEST_MEMORIES[stream.family.name]:
         yield SMBO, f"r={r}", fixed(stream, lam, r)
-    r = SMBO_MEMORY[_is_gaussian(stream)]
+    r = SMBO_MEMORY[stream.family.name]
     yield SMBO, f"r={r}, weighted", fixed(stream, searched(X, y, family, r=r, looks=LOOKS), r)
 
 
 def _hindsight(stream: Stream) -> Iterator[Named]:
-    """Every lam of a grid; and of each regime the one that did best in it, which nobody could have known."""
-    for r in BEST_MEMORIES[_is_gaussian(stream)]:
-        runs = [fixed(stream, float(lam), r) for lam in GRIDS[_is_gaussian(stream)]]
+    """Every lam of a grid; and for each regime the one with the lowest loss in it, known only in hindsight."""
+    for r in BEST_MEMORIES[stream.family.name]:
+        runs = [fixed(stream, float(lam), r) for lam in GRIDS[stream.family.name]]
         for run in runs:
             yield BEST_FIXED, f"r={r}, lam={run.lam[0]:.2g}", run
         yield BEST_STEPWISE, f"r={r}", _best_in_each_regime(stream, runs)
@@ -114,9 +109,9 @@ def _best_over(runs: Sequence[Run], start: int, stop: int) -> Run:
 
 def _rap(stream: Stream) -> Iterator[Named]:
     """The paper's rule over a grid of memories and step sizes, with either derivative; and as the paper has it."""
-    gaussian = _is_gaussian(stream)
-    for step in SGD_STEPS[gaussian]:
-        for r in BEST_MEMORIES[gaussian]:
+    family = stream.family.name
+    for step in SGD_STEPS[family]:
+        for r in BEST_MEMORIES[family]:
             setting = f"r={r}, step={step:g}"
             yield RAP, setting, online(stream, tuner=SGD(step), memory=r)
             yield APPROXIMATE, setting, online(stream, tuner=SGD(step), memory=r, gradient="diagonal")
@@ -127,8 +122,8 @@ def _rap(stream: Stream) -> Iterator[Named]:
 
 
 def _lars(stream: Stream) -> Iterator[Named]:
-    for r in BEST_MEMORIES[_is_gaussian(stream)]:
-        for step in LARS_STEPS[_is_gaussian(stream)]:
+    for r in BEST_MEMORIES[stream.family.name]:
+        for step in LARS_STEPS[stream.family.name]:
             yield NORMALISED, f"r={r}, step={step:g}", online(stream, tuner=LARS(step), memory=r)
 
 
@@ -141,7 +136,7 @@ def _log_rms(stream: Stream) -> Iterator[Named]:
 
 
 def _mixture(stream: Stream) -> Iterator[Named]:
-    """The averaged prediction, and the single model believed most, judged by the row after."""
+    """The averaged prediction; and the model with the highest weight, evaluated on the next row."""
     yield MIXTURE, "", online(stream, tuner=Mixture())
     model = RAPRegressor(family=stream.family, tuner=Mixture())
     coef, eta, lam = np.zeros_like(stream.X), np.zeros(len(stream.y)), np.zeros(len(stream.y))
@@ -152,7 +147,7 @@ def _mixture(stream: Stream) -> Iterator[Named]:
     yield SELECTED, "", Run(stream.family.loss(stream.y, eta), lam, coef)
 
 
-#: Who takes part. A group is run and saved by itself: a new line here runs only what it adds.
+#: A group is run and saved by itself: a new group adds its own parts only.
 GROUPS: dict[str, Callable[[Stream], Iterator[Named]]] = {
     "truth": _truth,
     "cross-validation": _cross_validated,

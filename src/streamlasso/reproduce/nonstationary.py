@@ -1,6 +1,6 @@
-"""The paper's non-stationary simulation: online learners against what cross-validation offline can do.
+"""The paper's non-stationary simulation: online learners against offline cross-validation.
 
-Draws are saved in blocks, and what is saved is not run again. All that is shown comes from the saved tables.
+Summary and figures come from the saved tables.
 """
 
 from __future__ import annotations
@@ -13,21 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow
 
-from streamlasso._files import write_whole
-from streamlasso.reproduce.comparison import Line, as_markdown, summarised
+from streamlasso.reproduce.comparison import LearnerSummary, as_markdown, summarised
 from streamlasso.reproduce.learners import BEST_FIXED, GROUPS, WARM_UP
 from streamlasso.reproduce.offline import Run, regimes
-from streamlasso.reproduce.parts import (
-    Job,
-    Tables,
-    as_csv,
-    blocks,
-    claim,
-    gathered,
-    refuse_numbers,
-    run_jobs,
-    write_table,
-)
+from streamlasso.reproduce.parts import Job, Tables, blocks, gathered, write_summary, write_table
 from streamlasso.reproduce.smbo import refuse_without_package
 from streamlasso.settings import as_family
 from streamlasso.simulate import DENSE, SPARSE, Stream, f_score, simulate
@@ -55,12 +44,12 @@ def draw(i: int, seed: int, order: str, lengths: str, family: str) -> Stream:
     return simulate(rng, lengths=sizes, densities=ORDERS[order], family=as_family(family))
 
 
-# --- running ----------------------------------------------------------------------------------------------------------
+# --- parts ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One group over some draws: what is run in one go and saved as one part."""
+    """One group of learners on some draws: one part."""
 
     family: str
     order: str
@@ -77,7 +66,7 @@ class Comparison:
         return f"{self.family}-{self.order}-{self.group}-{self.start:05d}-{self.stop:05d}"
 
     def run(self) -> Tables:
-        lines: list[dict[str, Any]] = []
+        scores: list[dict[str, Any]] = []
         curves: dict[tuple[str, str], Curve] = {}
         panel = dict(family=self.family, order=self.order)
         for i in range(self.start, self.stop):
@@ -85,7 +74,7 @@ class Comparison:
             for learner, setting, run in GROUPS[self.group](stream):
                 f = f_score(run.coef, stream.beta)
                 score = dict(loss=float(run.loss[WARM_UP:].mean()), f=float(f[WARM_UP:].mean()))
-                lines.append(dict(**panel, draw=i, learner=learner, setting=setting, **score))
+                scores.append(dict(**panel, draw=i, learner=learner, setting=setting, **score))
                 if learner != BEST_FIXED:
                     curves.setdefault((learner, setting), Curve()).add(stream, run, f)
         points = [
@@ -93,54 +82,17 @@ class Comparison:
             for (learner, setting), curve in curves.items()
             for point in curve.points
         ]
-        return {"draws": pyarrow.Table.from_pylist(lines), "curves": pyarrow.Table.from_pylist(points)}
+        return {"draws": pyarrow.Table.from_pylist(scores), "curves": pyarrow.Table.from_pylist(points)}
 
 
-def run_nonstationary(
-    n: int,
-    seed: int,
-    jobs: int,
-    out: Path,
-    lengths: str = "fixed",
-    families: Sequence[str] = FAMILIES,
-    groups: Sequence[str] | None = None,
-    progress: bool | None = None,
-) -> list[Line]:
-    """Every learner on n draws of each family and order; the lines of the summary.
-
-    In `out`: parts/ (what is done already, and not run again), draws.parquet (loss and F of every draw), curves.parquet
-    (their sums over draws, and that of lam, by regime and row of the regime), summary.csv and summary.md. The numbers
-    do not depend on `jobs`, nor on where a run was stopped.
-
-    Parameters
-    ----------
-    n : int
-        Draws; 2 or more.
-    seed : int
-        Draw i comes from `SeedSequence([seed, i])`; see `draw`.
-    jobs : int
-        Processes at a time.
-    out : Path
-        The directory for the results; made if it is not there. One directory holds one seed and one kind of lengths.
-    lengths : {"fixed", "random"}
-        Regimes of 100 rows, or of 60 to 150.
-    families : sequence of {"gaussian", "binomial"}
-    groups : sequence of str, default=None
-        Some of `GROUPS`; None is all. Cross-validation is always among them: differences are against it.
-    progress : bool, default=None
-        A progress bar on standard error; None is one if that is a terminal.
-    """
-    refuse_numbers(n, jobs)
-    planned = planned_comparisons(n, seed, lengths, families, groups)
-    claim(out, seed=seed, lengths=lengths)
-    run_jobs([(out, job) for job in planned], jobs, progress, "non-stationary")
-    return summarise(out, planned, n, seed, lengths)
-
-
-def planned_comparisons(
+def plan(
     n: int, seed: int, lengths: str, families: Sequence[str] = FAMILIES, groups: Sequence[str] | None = None
 ) -> list[Job]:
-    """What is to be run, the draws of all groups side by side; an error if it makes no sense, or cannot be run."""
+    """The parts of the study, draw by draw; an error if a name is unknown, or a package is missing.
+
+    lengths : "fixed" or "random"; see `draw`
+    groups : some of `GROUPS`; None is all. Cross-validation is always among them: differences are from it
+    """
     _refuse(lengths, families, groups)
     chosen = [group for group in GROUPS if groups is None or group in groups or group == "cross-validation"]
     if "smbo" in chosen:
@@ -156,27 +108,26 @@ def planned_comparisons(
 
 def _refuse(lengths: str, families: Sequence[str], groups: Sequence[str] | None) -> None:
     if lengths not in ("fixed", "random"):
-        raise ValueError(f"lengths={lengths!r}: 'fixed' or 'random'")
+        raise ValueError(f"lengths={lengths!r} is unknown: use 'fixed' or 'random'")
     for what, asked, known in (("families", families, FAMILIES), ("groups", groups or (), tuple(GROUPS))):
         unknown = [name for name in asked if name not in known]
         if unknown:
-            raise ValueError(f"{', '.join(unknown)}: the {what} are {', '.join(known)}")
+            raise ValueError(f"{', '.join(unknown)}: unknown; the {what} are {', '.join(known)}")
 
 
-def summarise(out: Path, planned: Sequence[Job], n: int, seed: int, lengths: str) -> list[Line]:
-    """The tables of all parts together, and the summary of them."""
-    draws = gathered(out, planned, "draws")
-    write_table(out / "draws.parquet", draws)
-    write_table(out / "curves.parquet", summed(gathered(out, planned, "curves")))
-    lines = summarised(draws)
+def summarise(folder: Path, planned: Sequence[Job], n: int, seed: int, lengths: str) -> list[LearnerSummary]:
+    """draws.parquet, curves.parquet, summary.csv and summary.md from all parts."""
+    draws = gathered(folder, planned, "draws")
+    write_table(folder / "draws.parquet", draws)
+    write_table(folder / "curves.parquet", summed(gathered(folder, planned, "curves")))
+    learners = summarised(draws)
     sizes = f"{FIXED_LENGTH} rows" if lengths == "fixed" else "{} to {} rows at random".format(*RANDOM_LENGTHS)
     heading = f"Non-stationary simulation: three regimes of {sizes}, {n} draws, seed {seed}"
-    write_whole(out / "summary.csv", as_csv(lines).encode())
-    write_whole(out / "summary.md", as_markdown(lines, heading).encode())
-    return lines
+    write_summary(folder, learners, as_markdown(learners, heading))
+    return learners
 
 
-# --- scores -----------------------------------------------------------------------------------------------------------
+# --- curves -----------------------------------------------------------------------------------------------------------
 
 
 class Curve:
@@ -203,7 +154,7 @@ class Curve:
 
 
 def summed(curves: pyarrow.Table) -> pyarrow.Table:
-    """The sums of all parts, added up in their order."""
+    """The sums over all parts, in their order."""
     keys = ["family", "order", "learner", "setting", "regime", "age"]
     values = ["draws", *Curve.names]
     table = curves.group_by(keys, use_threads=False).aggregate([(name, "sum") for name in values])

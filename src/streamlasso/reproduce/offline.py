@@ -1,6 +1,6 @@
-"""What an analyst with the whole stream at hand would do: cross-validation, told where the world changes.
+"""The baselines of the paper's study: cross-validation on the whole stream, with the change points known.
 
-The baselines of the paper's study. They use the library's own solver and memory, so that only lam is at stake.
+They use the library's own solver and memory, so that only lam differs.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ N_FOLDS = 10
 N_LAMS, LEAST_SHARE = 20, 1e-2
 #: A lam beyond any lam_max: the model is empty.
 EMPTY = 1e12
-#: The weight of a row that has the problem solved once more and changes nothing.
+#: The weight of a row that makes the model solve again and changes nothing.
 WEIGHTLESS = 1e-30
-#: A row that the memory has faded to this share is left out of a look at what it holds.
+#: A row whose weight in the memory has fallen to this is left out of cross-validation.
 FADED = 1e-4
-#: After how many rows lam_max is first known to a tuner: one row has no spread, and lam_max is of the row before.
+#: Rows before a tuner knows lam_max: one row has no spread, and lam_max is that of the row before.
 UNTUNED_ROWS = 2
 
 
@@ -42,7 +42,7 @@ class Run(NamedTuple):
 
 
 class Scheduled(Tuner):
-    """lam goes through a list, one number a row once there is something to fit, and stays at its end.
+    """lam takes the values of a list, one per row once there is something to fit, and stays at the last.
 
     >>> from streamlasso.reproduce.offline import Scheduled
     >>> state = [0.0]
@@ -78,9 +78,10 @@ def cross_validated(
 ) -> float:
     """The lam of the least 10-fold cross-validated loss.
 
-    With `r=1` all rows weigh the same. Otherwise rows weigh, in the fits and in the loss, what a memory of forgetting
-    factor r holds of them at each of `looks` evenly spaced times, the last row's among them, and the losses are summed:
-    a memory of 20 rows wants a larger lam than the 100 rows of its regime. Fold k is every tenth row from the k-th.
+    With `r=1` all rows have the same weight. Otherwise they have, in the fits and in the loss, the weight that a memory
+    with forgetting factor r gives them at each of `looks` evenly spaced times, the last row's among them, and the
+    losses are summed: a memory of 20 rows needs a larger lam than the 100 rows of its regime. Fold k is every tenth row
+    from the k-th.
 
     >>> import numpy as np
     >>> from streamlasso.reproduce.offline import cross_validated
@@ -132,7 +133,7 @@ def _losses(X: np.ndarray, y: np.ndarray, family: Family, lams: np.ndarray, weig
 def lam_path(
     X: np.ndarray, y: np.ndarray, family: Family, lams: Sequence[float] | np.ndarray, weight: np.ndarray | None = None
 ) -> np.ndarray:
-    """Intercept and coefficients at each of the falling `lams`, a row each, all from one learner that never forgets.
+    """Intercept and coefficients at each of the falling `lams`, one row per lam, from one learner that never forgets.
 
     >>> import numpy as np
     >>> from streamlasso.reproduce.offline import lam_path
@@ -152,7 +153,7 @@ def lam_path(
 def _empty_model(
     X: np.ndarray, y: np.ndarray, family: Family, weight: np.ndarray | None = None, history: int = 1
 ) -> Learner:
-    """All rows taken in by one step at a lam beyond lam_max."""
+    """All rows learnt in one step at a lam beyond lam_max."""
     model = _learner(family, X.shape[1], Fixed(EMPTY), history=history, batch_size=len(y))
     model.learn(np.ascontiguousarray(X), y, weight)
     return model
@@ -162,7 +163,7 @@ def _learner(family: Family, n_features: int, tuner: Tuner, r: float = 1.0, **se
     return Learner(n_features, family=family, memory=Forgetting(r), penalty=L1(), tuner=tuner, **settings)
 
 
-# --- online, at the lams so chosen ------------------------------------------------------------------------------------
+# --- online, at the chosen lams ---------------------------------------------------------------------------------------
 
 
 def regimes(stream: Stream) -> list[slice]:
@@ -172,7 +173,7 @@ def regimes(stream: Stream) -> list[slice]:
 
 
 def stepwise(stream: Stream, lams: Sequence[float], r: float) -> Run:
-    """A lam for each regime, one memory that goes on through all of them.
+    """One lam per regime, and one memory for all of them.
 
     >>> from streamlasso.reproduce.offline import stepwise
     >>> from streamlasso.simulate import simulate
@@ -187,11 +188,11 @@ def fixed(stream: Stream, lam: float, r: float) -> Run:
     return stepwise(stream, [lam] * len(regimes(stream)), r)
 
 
-def afresh(stream: Stream, lams: Sequence[float], *, wait: int = 5, power: float = 0.5) -> Run:
+def restarted(stream: Stream, lams: Sequence[float], *, wait: int = 5, power: float = 0.5) -> Run:
     """A new learner, which never forgets, for each regime of n rows and its lam.
 
-    lam suits all n rows. A learner that has seen t of them needs a larger one, lam (n/t)^power, and its model is empty
-    (the mean of the regime's rows so far) until it has seen `wait` rows: both make this baseline stronger.
+    lam is chosen for all n rows. A learner that has seen t of them needs a larger one, lam (n/t)^power, and its model
+    is empty (the mean of the regime's rows so far) until it has seen `wait` rows: both make this baseline stronger.
     """
     tuners = []
     for rows, lam in zip(regimes(stream), lams, strict=True):
@@ -202,7 +203,7 @@ def afresh(stream: Stream, lams: Sequence[float], *, wait: int = 5, power: float
 
 
 def _follow(stream: Stream, tuners: Sequence[Tuner], r: float, *, restart: bool = False) -> Run:
-    """The stream under one tuner a regime; the learner's state goes from each to the next, unless told to restart."""
+    """One tuner per regime; the state is passed from each learner to the next, unless `restart`."""
     n_rows, n_features = stream.X.shape
     record, path = np.empty((n_rows, len(RECORD))), np.empty((n_rows, 1 + n_features))
     state: dict[str, np.ndarray] | None = None

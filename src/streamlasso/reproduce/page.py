@@ -1,19 +1,23 @@
-"""One self-contained HTML page of all studies in a directory, made from the files that they left there."""
+"""A study's figures as files, and one self-contained HTML page of all studies in a directory, made from their files."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
 
-from streamlasso.report.page import CITATION, as_words, image, titled, write_page
+from streamlasso._files import write_whole
+from streamlasso.report.page import CITATION, as_words, image, titled, versions, write_figure, write_page
+from streamlasso.reproduce.axes import Figures
 
-#: What the numbers depend on.
+#: The studies in the order of the page.
+ORDER = ("stationary", "nonstationary", "nonstationary-random", "theory", "fmri")
+#: Packages that the numbers depend on.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "bayesian-optimization", "pyarrow", "matplotlib")
 TITLE = "The paper, reproduced"
 #: Tables of the page are wide, and their first columns hold words.
@@ -26,17 +30,25 @@ h3 { margin: 1.6rem 0 .3rem; font-size: 1rem; }
 """
 
 
-def write_index(out: Path, names: Sequence[str]) -> Path:
-    """`out`/index.html, of those of the studies that are there."""
-    runs = {
-        name: json.loads((out / name / "run.json").read_text()) for name in names if (out / name / "run.json").exists()
-    }
+def write_study(folder: Path, figures: Figures, settings: dict[str, Any]) -> None:
+    """The figures, then run.json, which the page reads: a study that has it is complete."""
+    for name, (figure, _) in figures.items():
+        write_figure(folder / name, figure)
+    captions = {name: caption for name, (_, caption) in figures.items()}
+    run = dict(**settings, figures=captions, versions=versions(*PACKAGES))
+    write_whole(folder / "run.json", (json.dumps(run, indent=1) + "\n").encode())
+
+
+def write_index(out: Path) -> Path:
+    """`out`/index.html, of the studies that are complete."""
+    complete = [name for name in ORDER if (out / name / "run.json").exists()]
+    runs = {name: json.loads((out / name / "run.json").read_text()) for name in complete}
     links = "".join(f'<a href="#{name}">{escape(name)}</a>' for name in runs)
     parts = [
         f"<h1>{TITLE}</h1>",
         f'<p class="note">{escape(CITATION)}</p>',
-        "<p>The studies of its empirical section, run anew. Tables and figures lie beside this page, with the tables "
-        "they are made from. What holds, what does not, and why: docs/paper.md of streamlasso.</p>",
+        "<p>The studies of its empirical section, reproduced. The folders beside this page hold the tables and the "
+        "figures drawn from them. What holds, what does not, and why: docs/paper.md of streamlasso.</p>",
         f"<nav>{links}<a href='#settings'>settings and versions</a></nav>",
         *(_study(out / name, run) for name, run in runs.items()),
         '<h2 id="settings">Settings and versions</h2>',
@@ -46,12 +58,12 @@ def write_index(out: Path, names: Sequence[str]) -> Path:
 
 
 def _study(folder: Path, run: Mapping[str, Any]) -> str:
-    """Its figures below its heading and what that says, then its tables."""
+    """Heading and introduction, figures, then tables."""
     text = re.sub("^#", "##", (folder / "summary.md").read_text(), flags=re.MULTILINE)
     first, separator, rest = text.partition("\n### ")
     render = MarkdownIt("commonmark").enable("table").render
-    drawings = {said: (folder / f"{name}.svg").read_bytes() for name, said in run["figures"].items()}
-    figures = "\n".join(titled(image(drawing, said), said) for said, drawing in drawings.items())
+    drawings = {caption: (folder / f"{name}.svg").read_bytes() for name, caption in run["figures"].items()}
+    figures = "\n".join(titled(image(drawing, caption), caption) for caption, drawing in drawings.items())
     heading = render(first).replace("<h2>", f'<h2 id="{folder.name}">', 1)
     tables = render("### " + rest) if separator else ""
     tables = tables.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")

@@ -1,7 +1,7 @@
 """Fixed (SMBO): one lam for the stream, found by Bayesian optimisation of its cross-validated loss.
 
 As in the paper: a Gaussian process with a squared exponential kernel, and expected improvement. The criterion is that
-of `offline.cross_validated`, so that the two differ in how they search and in nothing else.
+of `offline.cross_validated`, so that the two differ only in how they search.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sklearn.gaussian_process.kernels import RBF
 from streamlasso.families import Family
 from streamlasso.reproduce.offline import LEAST_SHARE, criterion
 
-#: Evaluations: first a coarse grid over the whole range, then where most is to be expected.
+#: Evaluations: first a coarse grid over the whole range, then by expected improvement.
 N_FIRST, N_SEARCHED = 4, 6
-#: Where expected improvement is looked for: so many lams at random, and a local search from the best of them.
+#: How expected improvement is maximised: so many random lams, then a local search from the best of them.
 N_RANDOM, N_LOCAL = 200, 1
 #: The kernel's length, in units of the whole range of log lam.
 LENGTH, LENGTHS = 0.2, (0.02, 2.0)
@@ -33,7 +33,7 @@ def refuse_without_package() -> None:
 
 
 def searched(X: np.ndarray, y: np.ndarray, family: Family, *, r: float = 1.0, looks: int = 1) -> float:
-    """The lam of the least 10-fold cross-validated loss that ten evaluations find; `r` and `looks` as there.
+    """The lam of the smallest 10-fold cross-validated loss found in ten evaluations; `r` and `looks` as there.
 
     >>> import numpy as np
     >>> from streamlasso.reproduce.offline import cross_validated
@@ -67,7 +67,7 @@ def _expected_improvement() -> Any:
     from bayes_opt.acquisition import ExpectedImprovement
 
     class Quick(ExpectedImprovement):
-        """One dimension needs no ten thousand random points."""
+        """One dimension needs few random points."""
 
         def suggest(self, *args: Any, **settings: Any) -> Any:
             return super().suggest(*args, **{**settings, "n_random": N_RANDOM, "n_smart": N_LOCAL})

@@ -2,7 +2,7 @@
 
 300 rows of one regime. Each rule starts at a lam from U[0, 1] and sees each row once, with a memory that never forgets.
 Then the lasso is solved on all rows at its last lam and at that of cross-validation: Delta is the difference of
-the l1 norms of the two fits, cross-validation's less the rule's. All that is shown comes from the saved table.
+the l1 norms of the two fits, cross-validation's minus the rule's. Summary and figure come from the saved table.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow
 
-from streamlasso._files import write_whole
+from streamlasso._text import markdown_table, percent
 from streamlasso.reproduce.learners import APPROXIMATE, NORMALISED, PAPER_STEP, RAP, online
 from streamlasso.reproduce.offline import cross_validated, lam_path
-from streamlasso.reproduce.parts import Job, Tables, as_csv, blocks, gathered, write_table
+from streamlasso.reproduce.parts import Job, Tables, blocks, gathered, write_summary, write_table
 from streamlasso.settings import as_family
 from streamlasso.simulate import SPARSE, Stream, simulate
 from streamlasso.tuners import LARS, SGD, LogRMS
@@ -33,7 +33,7 @@ STEPS = {
     APPROXIMATE: (0.0003, 0.001, 0.003),
     NORMALISED: (0.001, 0.003, 0.01),
 }
-#: Said of a fit whose l1 norm is within this share of cross-validation's.
+#: A fit is near cross-validation's if their l1 norms differ by at most this share.
 NEAR = 0.2
 
 
@@ -77,8 +77,8 @@ class Distances:
         return f"{self.family}-{self.p:03d}-{self.start:05d}-{self.stop:05d}"
 
     def run(self) -> Tables:
-        lines = [line for i in range(self.start, self.stop) for line in self._distances(i)]
-        return {"draws": pyarrow.Table.from_pylist(lines)}
+        rows = [row for i in range(self.start, self.stop) for row in self._distances(i)]
+        return {"draws": pyarrow.Table.from_pylist(rows)}
 
     def _distances(self, i: int) -> Iterator[dict[str, Any]]:
         stream, lam_init = draw(i, self.seed, self.p, self.family)
@@ -88,9 +88,9 @@ class Distances:
             for rule, step, settings in rules()
         ]
         norms = l1_norms(stream, [lam_cv, *(lam for _, _, lam in ran)])
-        who = dict(family=self.family, p=self.p, draw=i, lam_init=lam_init)
+        key = dict(family=self.family, p=self.p, draw=i, lam_init=lam_init)
         for (rule, step, lam), norm in zip(ran, norms[1:], strict=True):
-            yield dict(**who, rule=rule, step=step, lam=lam, lam_cv=lam_cv, norm=float(norm), norm_cv=float(norms[0]))
+            yield dict(**key, rule=rule, step=step, lam=lam, lam_cv=lam_cv, norm=float(norm), norm_cv=float(norms[0]))
 
 
 def l1_norms(stream: Stream, lams: Sequence[float]) -> np.ndarray:
@@ -102,8 +102,8 @@ def l1_norms(stream: Stream, lams: Sequence[float]) -> np.ndarray:
     return norms
 
 
-def planned_distances(n: int, seed: int) -> list[Job]:
-    """What is to be run."""
+def plan(n: int, seed: int) -> list[Job]:
+    """The parts of the study."""
     return [
         Distances(family, p, seed, start, stop) for start, stop in blocks(n) for family in FAMILIES for p in DIMENSIONS
     ]
@@ -113,11 +113,13 @@ def planned_distances(n: int, seed: int) -> list[Job]:
 
 
 @dataclass(frozen=True)
-class Line:
+class RuleSummary:
     """A rule in one dimension: Delta over draws, and how near the fit is to that of cross-validation.
 
-    `best` says that no other step size of the rule has a smaller median of |Delta|: chosen on these draws. `near` is
-    the share of draws in which the two norms differ by at most a fifth of cross-validation's.
+    best : no other step size of the rule has a smaller median of |Delta|; chosen on these draws
+    low, median, high : quartiles of Delta; size : the median of |Delta|
+    near : the share of draws in which the two norms differ by at most a fifth of cross-validation's
+    lam_ratio : the median of the rule's last lam over that of cross-validation
     """
 
     family: str
@@ -137,26 +139,25 @@ class Line:
     lam_ratio: float
 
 
-def summarise(out: Path, planned: Sequence[Job], n: int, seed: int) -> list[Line]:
+def summarise(folder: Path, planned: Sequence[Job], n: int, seed: int) -> list[RuleSummary]:
     """draws.parquet, summary.csv and summary.md from all parts."""
-    draws = gathered(out, planned, "draws")
-    write_table(out / "draws.parquet", draws)
-    lines = summarised(draws)
-    write_whole(out / "summary.csv", as_csv(lines).encode())
-    write_whole(out / "summary.md", as_markdown(lines, n, seed).encode())
-    return lines
+    draws = gathered(folder, planned, "draws")
+    write_table(folder / "draws.parquet", draws)
+    rules = summarised(draws)
+    write_summary(folder, rules, as_markdown(rules, n, seed))
+    return rules
 
 
-def summarised(draws: pyarrow.Table) -> list[Line]:
-    """A line for each family, dimension, rule and step size."""
+def summarised(draws: pyarrow.Table) -> list[RuleSummary]:
+    """One record per family, dimension, rule and step size."""
     table: dict[tuple[str, int, str], dict[float, list[tuple[float, ...]]]] = {}
     for row in draws.to_pylist():
         steps = table.setdefault((row["family"], row["p"], row["rule"]), {})
         steps.setdefault(row["step"], []).append((row["norm_cv"], row["norm"], row["lam"] / row["lam_cv"]))
-    return [line for who, steps in table.items() for line in _lines(*who, steps)]
+    return [record for key, steps in table.items() for record in _of_steps(*key, steps)]
 
 
-def _lines(family: str, p: int, rule: str, steps: dict[float, list[tuple[float, ...]]]) -> Iterator[Line]:
+def _of_steps(family: str, p: int, rule: str, steps: dict[float, list[tuple[float, ...]]]) -> Iterator[RuleSummary]:
     columns = {step: np.array(rows).T for step, rows in steps.items()}
     sizes = {step: float(np.median(np.abs(norm_cv - norm))) for step, (norm_cv, norm, _) in columns.items()}
     for step, (norm_cv, norm, ratio) in columns.items():
@@ -166,39 +167,33 @@ def _lines(family: str, p: int, rule: str, steps: dict[float, list[tuple[float, 
         near = np.mean(np.abs(delta) <= NEAR * norm_cv)
         numbers = (norm_cv.mean(), mean, error, low, median, high, sizes[step], near, np.median(ratio))
         best = sizes[step] == min(sizes.values())
-        yield Line(family, p, rule, step, best, len(delta), *map(float, numbers))
+        yield RuleSummary(family, p, rule, step, best, len(delta), *map(float, numbers))
 
 
-def as_markdown(lines: Sequence[Line], n: int, seed: int) -> str:
+def as_markdown(rules: Sequence[RuleSummary], n: int, seed: int) -> str:
     """Each rule at its best step size, the paper's rule at the paper's too."""
-    text = [
-        f"# Stationary simulation: {N_ROWS} rows, {n} draws, seed {seed}",
-        "",
-        "Delta is the l1 norm of the fit at the lam of 10-fold cross-validation less that at the last lam of the rule,",
-        "both fits to all rows: its quartiles, and its mean with the standard error. Near: the share of draws with",
-        f"|Delta| at most {100 * NEAR:g} % of the norm at cross-validation's lam, given too (mean over draws).",
-        "lam ratio: the median of the rule's last lam over that of cross-validation. Every rule starts at a lam from",
-        "U[0, 1] and never forgets. Each is shown at the step size of the least median |Delta| on these draws, RAP",
-        f"also at the step size that the paper states once, {PAPER_STEP}; summary.csv has all. LogRMS has its default.",
-    ]
-    for family in dict.fromkeys(line.family for line in lines):
-        text += [
-            "",
-            f"## {family}",
-            "",
-            "| p | rule | step | norm (CV) | Delta: quartiles | mean | near | lam ratio |",
-            "|---|---|---|---|---|---|---|---|",
-        ]
-        text += [_cells(line) for line in lines if line.family == family and _is_shown(line)]
-    return "\n".join(text) + "\n"
+    text = (
+        f"# Stationary simulation: {N_ROWS} rows, {n} draws, seed {seed}\n\n"
+        "Delta is the l1 norm of the fit at the lam of 10-fold cross-validation minus that at the last lam of the\n"
+        "rule, both fits to all rows: its quartiles, and its mean with the standard error. Near: the share of draws\n"
+        f"with |Delta| at most {100 * NEAR:g} % of the norm at cross-validation's lam, given too (mean over draws).\n"
+        "lam ratio: the median of the rule's last lam over that of cross-validation. Every rule starts at a lam from\n"
+        "U[0, 1] and never forgets. Each is shown at the step size of the smallest median |Delta| on these draws, RAP\n"
+        f"also at the step size that the paper states, {PAPER_STEP}; summary.csv has all. LogRMS has its default.\n"
+    )
+    head = ("p", "rule", "step", "norm (CV)", "Delta: quartiles", "mean", "near", "lam ratio")
+    for family in dict.fromkeys(rule.family for rule in rules):
+        cells = [_cells(rule) for rule in rules if rule.family == family and _is_shown(rule)]
+        text += f"\n## {family}\n\n{markdown_table(head, cells)}"
+    return text
 
 
-def _is_shown(line: Line) -> bool:
-    return line.best or (line.rule == RAP and line.step == PAPER_STEP)
+def _is_shown(rule: RuleSummary) -> bool:
+    return rule.best or (rule.rule == RAP and rule.step == PAPER_STEP)
 
 
-def _cells(line: Line) -> str:
-    quartiles = f"{line.low:.2f} / {line.median:.2f} / {line.high:.2f}"
-    near = f"{line.near:.0%}".replace("%", " %")
-    numbers = [f"{line.norm_cv:.2f}", quartiles, f"{line.mean:.2f} ({line.mean_se:.2f})", near, f"{line.lam_ratio:.2f}"]
-    return f"| {' | '.join([str(line.p), line.rule, f'{line.step:g}', *numbers])} |"
+def _cells(rule: RuleSummary) -> list[str]:
+    quartiles = f"{rule.low:.2f} / {rule.median:.2f} / {rule.high:.2f}"
+    mean = f"{rule.mean:.2f} ({rule.mean_se:.2f})"
+    numbers = [f"{rule.norm_cv:.2f}", quartiles, mean, percent(rule.near), f"{rule.lam_ratio:.2f}"]
+    return [str(rule.p), rule.rule, f"{rule.step:g}", *numbers]

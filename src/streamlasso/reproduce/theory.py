@@ -1,14 +1,10 @@
-"""The paper's lemmas on real lasso paths: where G(lam) = lam - step dC/dlam, for one fixed new row, contracts.
+"""The paper's lemmas on real lasso paths: where G (see `lasso_pieces`) contracts, and where it ends.
 
-The path of the lasso is a polygon: between two of its knots the coefficients are linear in lam, and so is dC/dlam, with
-slope `rise` = (x'db)^2 for the exact derivative. There G brings two lams nearer if and only if 0 < step * rise < 2. At
-a knot dC/dlam jumps, and if it jumps from below to above zero, G goes back and forth over the knot.
-All that is shown comes from the saved tables.
+Summary and figures come from the saved tables.
 """
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,159 +12,28 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import lars_path_gram
 
-from streamlasso._files import write_whole
-from streamlasso.reproduce.parts import Job, Tables, as_csv, blocks, gathered, write_table
-from streamlasso.simulate import DENSE, SPARSE, simulate
+from streamlasso._text import markdown_table
+from streamlasso.reproduce.lasso_pieces import (
+    EXACT,
+    GRADIENTS,
+    MEMORY,
+    N_ITERATIONS,
+    N_ROWS,
+    ONE_KNOT,
+    OUTCOMES,
+    PAIR,
+    POINT,
+    REGIMES,
+    Pieces,
+    draw,
+    iterated,
+    outcome,
+    pieces,
+)
+from streamlasso.reproduce.parts import Job, Tables, blocks, gathered, write_summary, write_table
 
-N_ROWS, MEMORY = 100, 0.95
-REGIMES = {"dense": DENSE, "sparse": SPARSE}
-#: The derivative that moves lam: the paper's, ours (the new row is in the Hessian), the paper's approximation.
-EXACT, UPDATED, DIAGONAL = "exact", "exact, with the new row", "diagonal"
-GRADIENTS = (EXACT, UPDATED, DIAGONAL)
 STEPS = (0.0001, 0.0003, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
-#: How often G is applied, how many of the last lams are looked at, and what is standing still, as a share of lam_max.
-N_ITERATIONS, N_LAST, STILL = 2000, 64, 1e-9
-#: Where G may end: at a point, or still under way there; to and fro over one knot, between two lams or more; elsewhere.
-POINT, UNDER_WAY, PAIR, ONE_KNOT, RESTLESS = "point", "under_way", "pair", "one_knot", "restless"
-OUTCOMES = (POINT, UNDER_WAY, PAIR, ONE_KNOT, RESTLESS)
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """The moments of the rows so far, as a memory holds them, and a row to come; no intercept, as in the paper."""
-
-    S: np.ndarray
-    c: np.ndarray
-    omega: float
-    x: np.ndarray
-    y: float
-
-
-def draw(i: int, seed: int, regime: str) -> Known:
-    """100 rows of one regime, faded by r = .95, and one more; from `SeedSequence([seed, i])`.
-
-    >>> from streamlasso.reproduce.theory import draw
-    >>> draw(0, 0, "sparse").S.shape
-    (20, 20)
-    """
-    rng = np.random.default_rng(np.random.SeedSequence([seed, i]))
-    stream = simulate(rng, lengths=[N_ROWS + 1], densities=[REGIMES[regime]])
-    weight = MEMORY ** np.arange(N_ROWS - 1.0, -1.0, -1.0)
-    X, y, omega = stream.X[:N_ROWS], stream.y[:N_ROWS], weight.sum()
-    S, c = (weight * X.T) @ X / omega, (weight * X.T) @ y / omega
-    return Known(S, c, float(omega), stream.X[N_ROWS], float(stream.y[N_ROWS]))
-
-
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """dC/dlam on [0, lam_max]: in piece k, knots[k] <= lam < knots[k + 1], it is at_low[k] + rise[k] (lam - knots[k]).
-
-    `beta` (knot, feature) are the coefficients at the knots, between which they are linear.
-    """
-
-    knots: np.ndarray
-    at_low: np.ndarray
-    rise: np.ndarray
-    beta: np.ndarray
-
-    @property
-    def lam_max(self) -> float:
-        return float(self.knots[-1])
-
-    @property
-    def at_high(self) -> np.ndarray:
-        return self.at_low + self.rise * np.diff(self.knots)
-
-    def where(self, lam: np.ndarray) -> np.ndarray:
-        """The piece of each lam; lam_max belongs to the last."""
-        return np.searchsorted(self.knots[1:-1], lam, side="right")
-
-    def slope(self, lam: np.ndarray) -> np.ndarray:
-        """dC/dlam."""
-        k = self.where(lam)
-        return self.at_low[k] + self.rise[k] * (lam - self.knots[k])
-
-
-def pieces(known: Known, gradient: str) -> Pieces:
-    """The pieces of dC/dlam under one of the `GRADIENTS`.
-
-    >>> from streamlasso.reproduce.theory import EXACT, draw, pieces
-    >>> bool((pieces(draw(0, 0, "sparse"), EXACT).rise >= 0).all())
-    True
-    """
-    knots, beta = lasso_path(known)
-    at_low, rise = np.empty(len(knots) - 1), np.empty(len(knots) - 1)
-    for k in range(len(rise)):
-        active, sign = _active(beta[k] + beta[k + 1])
-        moves = known.x[active] @ _derivative(known, EXACT, active, sign)
-        assumed = known.x[active] @ _derivative(known, gradient, active, sign)
-        at_low[k] = -(known.y - known.x @ beta[k]) * assumed
-        rise[k] = moves * assumed
-    return Pieces(knots, at_low, rise, beta)
-
-
-def lasso_path(known: Known) -> tuple[np.ndarray, np.ndarray]:
-    """The knots from 0 to lam_max, and the coefficients at each: the solutions between them are linear in lam."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        lams, _, coefs = lars_path_gram(known.c, known.S, n_samples=1, method="lasso")
-    lams, beta = lams[::-1], coefs.T[::-1]
-    # Two features may come and go at what is one knot in floating point.
-    kept = np.concatenate([[True], np.diff(lams) > STILL * lams[-1]])
-    return lams[kept], beta[kept]
-
-
-def _active(beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Who is active in the middle of a piece, and with what sign; a feature that has left may leave rounding behind."""
-    active = np.flatnonzero(np.abs(beta) > STILL * np.abs(beta).max())
-    return active, np.sign(beta[active])
-
-
-def _derivative(known: Known, gradient: str, active: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """db/dlam on the active set, as the rule takes it to be."""
-    S = known.S[np.ix_(active, active)]
-    if gradient == DIAGONAL:
-        return -sign / np.diag(S)
-    if gradient == UPDATED:
-        x, faded = known.x[active], MEMORY * known.omega
-        S = (faded * S + np.outer(x, x)) / (faded + 1)
-    return -np.linalg.solve(S, sign)
-
-
-# --- G, again and again -----------------------------------------------------------------------------------------------
-
-
-def iterated(found: Pieces, steps: np.ndarray, start: float, n: int = N_ITERATIONS) -> np.ndarray:
-    """(lam, step): the last lams of n applications of G, clamped into [0, lam_max], for each step size.
-
-    >>> import numpy as np
-    >>> from streamlasso.reproduce.theory import EXACT, draw, iterated, pieces
-    >>> iterated(pieces(draw(0, 0, "sparse"), EXACT), np.array([0.01]), 0.5).shape
-    (64, 1)
-    """
-    lam, lam_max = np.full(len(steps), start), found.lam_max
-    lams = np.empty((n, len(steps)))
-    for i in range(n):
-        lams[i] = lam = np.minimum(np.maximum(lam - steps * found.slope(lam), 0.0), lam_max)
-    return lams[-N_LAST:]
-
-
-def outcome(found: Pieces, last: np.ndarray) -> str:
-    """One of the `OUTCOMES`, from the last lams."""
-    moves = np.diff(last)
-    if abs(moves[-1]) <= STILL * found.lam_max:
-        return POINT
-    where = found.where(last)
-    if np.ptp(where) == 0:
-        return UNDER_WAY if abs(moves[-1]) < abs(moves[0]) else RESTLESS
-    if (moves > 0).all() or (moves < 0).all():
-        return UNDER_WAY
-    if np.ptp(where) > 1:
-        return RESTLESS
-    return PAIR if abs(last[-1] - last[-3]) <= STILL * found.lam_max else ONE_KNOT
 
 
 @dataclass(frozen=True)
@@ -190,11 +55,11 @@ class Paths:
         ends: list[dict[str, Any]] = []
         for i in range(self.start, self.stop):
             for regime in REGIMES:
-                known = draw(i, self.seed, regime)
+                problem = draw(i, self.seed, regime)
                 for gradient in GRADIENTS:
-                    found, who = pieces(known, gradient), dict(regime=regime, draw=i, gradient=gradient)
-                    rows += [dict(**who, **row) for row in _piece_rows(found)]
-                    ends += [dict(**who, **end) for end in _ends(found)]
+                    found, key = pieces(problem, gradient), dict(regime=regime, draw=i, gradient=gradient)
+                    rows += [dict(**key, **row) for row in _piece_rows(found)]
+                    ends += [dict(**key, **end) for end in _ends(found)]
         return {"pieces": pyarrow.Table.from_pylist(rows), "ends": pyarrow.Table.from_pylist(ends)}
 
 
@@ -213,29 +78,29 @@ def _ends(found: Pieces) -> Iterator[dict[str, Any]]:
 
 # --- two paths to look at ---------------------------------------------------------------------------------------------
 
-#: The step size at which examples are looked for, and those they are drawn with.
+#: The step size at which examples are chosen, and those they are drawn with.
 EXAMPLE_STEP, EXAMPLE_STEPS, EXAMPLE_ITERATIONS = 0.025, (0.025, 0.1, 1.0), 60
 EXAMPLES = {POINT: "ends at a point", ONE_KNOT: "to and fro over one knot"}
 
 
 def examples(ends: pyarrow.Table, seed: int) -> Tables:
-    """The first path of sparse regimes that ends in each way: coefficients at the knots, pieces, and the lams of G."""
+    """The first path of sparse regimes with each end: coefficients at the knots, pieces, and the lams of G."""
     tables: dict[str, list[dict[str, Any]]] = {"coefficients": [], "pieces": [], "lams": []}
     for end, words in EXAMPLES.items():
         i = _first(ends, end)
         if i is None:
             continue
         found = pieces(draw(i, seed, "sparse"), EXACT)
-        who = dict(example=words, draw=i)
+        key = dict(example=words, draw=i)
         tables["coefficients"] += [
-            dict(**who, lam=float(lam), feature=j, beta=float(beta[j]))
+            dict(**key, lam=float(lam), feature=j, beta=float(beta[j]))
             for lam, beta in zip(found.knots, found.beta, strict=True)
             for j in range(len(beta))
         ]
-        tables["pieces"] += [dict(**who, **row) for row in _piece_rows(found)]
+        tables["pieces"] += [dict(**key, **row) for row in _piece_rows(found)]
         lams = iterated(found, np.array(EXAMPLE_STEPS), found.lam_max / 2, EXAMPLE_ITERATIONS)
         tables["lams"] += [
-            dict(**who, step=step, k=k + 1, lam=float(lam))
+            dict(**key, step=step, k=k + 1, lam=float(lam))
             for step, column in zip(EXAMPLE_STEPS, lams.T, strict=True)
             for k, lam in enumerate(column)
         ]
@@ -247,8 +112,8 @@ def _first(ends: pyarrow.Table, end: str) -> int | None:
     return min((row["draw"] for row in ends.to_pylist() if sought.items() <= row.items()), default=None)
 
 
-def planned_paths(n: int, seed: int) -> list[Job]:
-    """What is to be run."""
+def plan(n: int, seed: int) -> list[Job]:
+    """The parts of the study."""
     return [Paths(seed, start, stop) for start, stop in blocks(n)]
 
 
@@ -256,11 +121,11 @@ def planned_paths(n: int, seed: int) -> list[Job]:
 
 
 @dataclass(frozen=True)
-class Line:
+class StepSummary:
     """One gradient in one regime at one step size, over paths.
 
     contracts, of_pieces : shares of paths on which G contracts in every piece, and of pieces in which it does
-    expands : the share of pieces in which no step size contracts, for dC/dlam falls there
+    expands : the share of pieces in which no step size contracts, since dC/dlam falls there
     limit, limit_low : the step size at which it breaks on a path (2 / the largest rise): median and 5 % quantile
     turns : the share of paths with a knot at which dC/dlam jumps from below zero to above it
     point, under_way, pair, one_knot, restless : shares of paths by where G ends
@@ -286,20 +151,19 @@ class Line:
     width: float
 
 
-def summarise(out: Path, planned: Sequence[Job], n: int, seed: int) -> list[Line]:
+def summarise(folder: Path, planned: Sequence[Job], n: int, seed: int) -> list[StepSummary]:
     """pieces.parquet, ends.parquet, two examples, summary.csv and summary.md from all parts."""
-    tables = {kind: gathered(out, planned, kind) for kind in Paths.kinds}
+    tables = {kind: gathered(folder, planned, kind) for kind in Paths.kinds}
     found = {f"example-{name}": table for name, table in examples(tables["ends"], seed).items()}
     for name, table in (tables | found).items():
-        write_table(out / f"{name}.parquet", table)
-    lines = summarised(tables["pieces"], tables["ends"])
-    write_whole(out / "summary.csv", as_csv(lines).encode())
-    write_whole(out / "summary.md", as_markdown(lines, n, seed).encode())
-    return lines
+        write_table(folder / f"{name}.parquet", table)
+    steps = summarised(tables["pieces"], tables["ends"])
+    write_summary(folder, steps, as_markdown(steps, n, seed))
+    return steps
 
 
-def summarised(rows: pyarrow.Table, ends: pyarrow.Table) -> list[Line]:
-    """A line for each regime, gradient and step size."""
+def summarised(rows: pyarrow.Table, ends: pyarrow.Table) -> list[StepSummary]:
+    """One record per regime, gradient and step size."""
     paths: dict[tuple[str, str], dict[int, list[tuple[float, ...]]]] = {}
     for row in rows.to_pylist():
         path = paths.setdefault((row["regime"], row["gradient"]), {}).setdefault(row["draw"], [])
@@ -307,13 +171,13 @@ def summarised(rows: pyarrow.Table, ends: pyarrow.Table) -> list[Line]:
     found: dict[tuple[str, str, float], list[tuple[str, float]]] = {}
     for end in ends.to_pylist():
         found.setdefault((end["regime"], end["gradient"], end["step"]), []).append((end["outcome"], end["width"]))
-    arrays = {who: [np.array(path).T for path in of.values()] for who, of in paths.items()}
-    return [_line(*who, arrays[who[:2]], ended) for who, ended in found.items()]
+    arrays = {key: [np.array(path).T for path in by_draw.values()] for key, by_draw in paths.items()}
+    return [_of_step(*key, arrays[key[:2]], ended) for key, ended in found.items()]
 
 
-def _line(
+def _of_step(
     regime: str, gradient: str, step: float, paths: Sequence[np.ndarray], ended: Sequence[tuple[str, float]]
-) -> Line:
+) -> StepSummary:
     whole = np.concatenate([rise for rise, _, _ in paths])
     limits = np.array([breaking_step(rise) for rise, _, _ in paths])
     turns = [np.any((at_high[:-1] < 0) & (at_low[1:] > 0)) for _, at_low, at_high in paths]
@@ -330,7 +194,7 @@ def _line(
         *shares,
         np.median(widths) if widths else np.nan,
     )
-    return Line(regime, gradient, step, len(paths), *map(float, numbers))
+    return StepSummary(regime, gradient, step, len(paths), *map(float, numbers))
 
 
 def breaking_step(rise: np.ndarray) -> float:
@@ -342,40 +206,49 @@ def breaking_step(rise: np.ndarray) -> float:
     return 0.0 if np.min(rise) < 0 else float(2 / np.max(rise))
 
 
-def as_markdown(lines: Sequence[Line], n: int, seed: int) -> str:
-    """What breaks at which step size, a table for each regime and gradient."""
-    text = [
-        f"# The lemmas on real paths: {N_ROWS} rows, r = {MEMORY}, p = 20, {n} draws, seed {seed}",
-        "",
-        "G(lam) = lam - step dC/dlam for one fixed new row. Contracts: on how many paths G brings any two lams of one",
-        "piece nearer, in every piece (Lemma 1), and in what share of all pieces. Then where",
-        f"{N_ITERATIONS:,} applications of G end, from lam_max / 2 on: at a point, or still under way there; to and",
-        "fro over one knot, between two neighbouring pieces, taking two lams in turn (the cycle of Lemma 2) or more,",
-        "with the median width of these as a share of lam_max; or none of this (over several knots).",
-    ]
-    for regime, gradient in dict.fromkeys((line.regime, line.gradient) for line in lines):
-        of = [line for line in lines if (line.regime, line.gradient) == (regime, gradient)]
-        first = of[0]
-        text += [
-            "",
-            f"## {regime}: {gradient}",
-            "",
-            f"{first.pieces:.1f} pieces a path; dC/dlam falls, so that no step contracts, in {_percent(first.expands)}",
-            f"of them. The step at which a path breaks: median {first.limit:.2g}, 5 % quantile {first.limit_low:.2g}.",
-            f"{_percent(first.turns)} of paths have a knot at which dC/dlam jumps from below zero to above it.",
-            "",
-            "| step | contracts: paths | pieces | ends: point | under way | two lams | one knot | width | elsewhere |",
-            "|---|---|---|---|---|---|---|---|---|",
-        ]
-        text += [_cells(line) for line in of]
-    return "\n".join(text) + "\n"
+def as_markdown(steps: Sequence[StepSummary], n: int, seed: int) -> str:
+    """What breaks at which step size, one table per regime and gradient."""
+    text = (
+        f"# The lemmas on real paths: {N_ROWS} rows, r = {MEMORY}, p = 20, {n} draws, seed {seed}\n\n"
+        "G(lam) = lam - step dC/dlam for one fixed new row. Contracts: on how many paths G brings any two lams of one\n"
+        "piece nearer, in every piece (Lemma 1), and in what share of all pieces. Then where\n"
+        f"{N_ITERATIONS:,} applications of G end, from lam_max / 2 on: at a point, or still under way there; across\n"
+        "one knot, between two neighbouring pieces, alternating between two lams (the cycle of Lemma 2) or more,\n"
+        "with the median width of these as a share of lam_max; or none of this (over several knots).\n"
+    )
+    for regime, gradient in dict.fromkeys((step.regime, step.gradient) for step in steps):
+        text += _section([step for step in steps if (step.regime, step.gradient) == (regime, gradient)])
+    return text
 
 
-def _cells(line: Line) -> str:
-    before = (line.contracts, line.of_pieces, line.point, line.under_way, line.pair, line.one_knot)
-    width = "" if np.isnan(line.width) else f"{line.width:.1g}"
-    return f"| {' | '.join([f'{line.step:g}', *map(_percent, before), width, _percent(line.restless)])} |"
+def _section(steps: Sequence[StepSummary]) -> str:
+    first = steps[0]
+    text = (
+        f"\n## {first.regime}: {first.gradient}\n\n"
+        f"{first.pieces:.1f} pieces per path; dC/dlam falls, so that no step contracts, in {_percent(first.expands)}\n"
+        f"of them. The step at which a path breaks: median {first.limit:.2g}, 5 % quantile {first.limit_low:.2g}.\n"
+        f"{_percent(first.turns)} of paths have a knot at which dC/dlam jumps from below zero to above it.\n\n"
+    )
+    head = (
+        "step",
+        "contracts: paths",
+        "pieces",
+        "ends: point",
+        "under way",
+        "two lams",
+        "one knot",
+        "width",
+        "elsewhere",
+    )
+    return text + markdown_table(head, map(_cells, steps))
+
+
+def _cells(step: StepSummary) -> list[str]:
+    before = (step.contracts, step.of_pieces, step.point, step.under_way, step.pair, step.one_knot)
+    width = "" if np.isnan(step.width) else f"{step.width:.1g}"
+    return [f"{step.step:g}", *map(_percent, before), width, _percent(step.restless)]
 
 
 def _percent(share: float) -> str:
+    """Three digits: 0.1 % of paths is not 0 %."""
     return f"{100 * share:.3g} %"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from pyarrow import parquet
 
 from streamlasso.report.plots import DARK, GREY, LIGHT
-from streamlasso.reproduce.figures import frame
-from streamlasso.reproduce.theory import DIAGONAL, EXACT, GRADIENTS, OUTCOMES, UPDATED, Line
+from streamlasso.reproduce.axes import Figures, frame, plain_numbers
+from streamlasso.reproduce.lasso_pieces import DIAGONAL, EXACT, GRADIENTS, OUTCOMES, UPDATED
+from streamlasso.reproduce.theory import StepSummary
 
 STEP_STYLES: tuple[dict[str, Any], ...] = (
     dict(color=DARK, linewidth=1.8),
@@ -36,6 +38,17 @@ OUTCOME_WORDS = {
 SHADES = ("#0b3c6f", "#7fa8d1", "#f7dca3", "#e69f00", "#3c3c3c")
 MOST_TICKS = 6
 BESIDE: dict[str, Any] = dict(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False, fontsize=8)
+
+
+def figures(folder: Path, steps: Sequence[StepSummary]) -> Figures:
+    """From the examples' tables, if an example was found, and from the summary."""
+    caption = "Over step sizes: the share of paths on which G contracts, and where it ends"
+    drawn: Figures = {"theory-steps": (draw_steps(steps), caption)}
+    tables = [parquet.read_table(folder / f"example-{name}.parquet") for name in ("coefficients", "pieces", "lams")]
+    if not tables[1].num_rows:
+        return drawn
+    caption = "Two lasso paths: coefficients, dC/dlam, the step at which each piece breaks, and the lams of G"
+    return {"theory-paths": (draw_examples(*tables), caption), **drawn}
 
 
 def draw_examples(coefficients: pyarrow.Table, pieces: pyarrow.Table, lams: pyarrow.Table) -> Figure:
@@ -81,8 +94,7 @@ def _draw_slope(axes: Axes, pieces: Sequence[dict[str, Any]]) -> None:
         axes.plot([above["low"]] * 2, [below["slope_high"], above["slope_low"]], **style)
     slopes = [piece[end] for piece in pieces for end in ("slope_low", "slope_high")]
     axes.set_yscale("symlog", linthresh=max(float(np.median(np.abs(slopes))), 1e-3))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    plain_numbers(axes)
 
 
 def _draw_limits(axes: Axes, pieces: Sequence[dict[str, Any]], steps: Sequence[float]) -> None:
@@ -120,21 +132,21 @@ def _lam_axes(column: Sequence[Axes], pieces: Sequence[dict[str, Any]]) -> None:
     column[-1].set_xlabel(r"$\lambda$ (root scale); grey lines: the knots of the path")
 
 
-def draw_steps(lines: Sequence[Line]) -> Figure:
+def draw_steps(summaries: Sequence[StepSummary]) -> Figure:
     """Left, on what share of paths and in what share of pieces G contracts; right, where it ends: over step sizes."""
     figure = Figure(figsize=(10.5, 4.0))
     figure.set_layout_engine("constrained")
     left, right = figure.subplots(1, 2)
-    steps = sorted({line.step for line in lines})
+    steps = sorted({summary.step for summary in summaries})
     for gradient in GRADIENTS:
-        of = [[line for line in lines if (line.gradient, line.step) == (gradient, step)] for step in steps]
+        of = [_at(summaries, gradient, step) for step in steps]
         style = dict(GRADIENT_STYLES[gradient], linewidth=1.4, markersize=4)
         left.plot(steps, [_mean(group, "contracts") for group in of], label=gradient, **style)
         left.plot(steps, [_mean(group, "of_pieces") for group in of], **(style | dict(linestyle=":", markersize=2.5)))
     left.plot([], color=GREY, linestyle=":", label="the same, share of pieces")
     left.set_ylabel("share of paths on which G contracts\nin every piece")
     left.legend(loc="lower left", bbox_to_anchor=(0, 1.0), ncols=2, frameon=False, fontsize=8)
-    exact = [[line for line in lines if (line.gradient, line.step) == (EXACT, step)] for step in steps]
+    exact = [_at(summaries, EXACT, step) for step in steps]
     shares = np.array([[_mean(group, name) for group in exact] for name in OUTCOMES])
     right.stackplot(steps, shares, colors=SHADES, labels=[OUTCOME_WORDS[name] for name in OUTCOMES])
     right.set_ylabel("share of paths on which G ends at ...\n(exact gradient)")
@@ -143,12 +155,17 @@ def draw_steps(lines: Sequence[Line]) -> Figure:
         axes.set_xscale("log")
         axes.set_xlim(steps[0], steps[-1])
         axes.set_ylim(0, 1.005)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        plain_numbers(axes, "x")
         axes.set_xlabel(r"step size (units of $\lambda^2$ / loss)")
         frame(axes)
     return figure
 
 
-def _mean(group: Sequence[Line], name: str) -> float:
+def _at(summaries: Sequence[StepSummary], gradient: str, step: float) -> list[StepSummary]:
+    """One per regime."""
+    return [summary for summary in summaries if (summary.gradient, summary.step) == (gradient, step)]
+
+
+def _mean(group: Sequence[StepSummary], name: str) -> float:
     """Over regimes."""
-    return float(np.mean([getattr(line, name) for line in group]))
+    return float(np.mean([getattr(summary, name) for summary in group]))

@@ -30,11 +30,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=5_000_000)
     parser.add_argument("--features", type=int, default=20)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, help="the directory with the streams' folders; left out: no elec2")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        elec2 = arguments.data / "elec2" / "elec2.csv.gz"
-        if elec2.exists():
+        if arguments.data:
+            elec2 = arguments.data / "elec2" / "elec2.csv.gz"
             seconds, size = measured(elec2, "class", Path(folder, "elec2"))
             print(f"| elec2, 45,312 rows, start to report | {seconds:.1f} s | {size:.0f} MB |", flush=True)
         large = Path(folder, "large.csv")

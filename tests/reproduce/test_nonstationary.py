@@ -10,7 +10,7 @@ from pyarrow import parquet
 
 from streamlasso import RAPRegressor, progressive
 from streamlasso.reproduce import nonstationary, parts
-from streamlasso.reproduce.comparison import BOTH, LearnerSummary, as_markdown, summarised
+from streamlasso.reproduce.comparison import BOTH, LearnerSummary, as_markdown, summaries
 from streamlasso.reproduce.learners import (
     ALGORITHM_1,
     ALL_FEATURES,
@@ -137,7 +137,7 @@ def test_summary_is_means_and_paired_differences():
         for learner, setting, losses in ((STEPWISE, "a", stepwise), (STEPWISE, "b", stepwise + 1), ("new", "", better))
         for i, loss in reversed(list(enumerate(losses)))
     ]
-    lines = {(line.learner, line.setting): line for line in summarised(pyarrow.Table.from_pylist(rows))}
+    lines = {(line.learner, line.setting): line for line in summaries(pyarrow.Table.from_pylist(rows))}
     new, gap = lines["new", ""], better - stepwise
     assert lines[STEPWISE, "a"].best
     assert not lines[STEPWISE, "b"].best
@@ -157,7 +157,7 @@ def test_both_orders_are_averaged_draw_by_draw_and_measured_from_the_floor():
         for i, loss in enumerate(values)
     ]
     rows += [row | dict(learner="noise floor", loss=1.0) for row in rows if row["learner"] == "new"]
-    lines = {(line.order, line.learner): line for line in summarised(pyarrow.Table.from_pylist(rows))}
+    lines = {(line.order, line.learner): line for line in summaries(pyarrow.Table.from_pylist(rows))}
     new = (losses["a", "new"] + losses["b", "new"]) / 2
     stepwise = (losses["a", STEPWISE] + losses["b", STEPWISE]) / 2
     line = lines[BOTH, "new"]
@@ -177,7 +177,7 @@ def test_like_for_like_is_one_memory_and_plain_cross_validation():
         for order in "ab"
         for i in range(3)
     ]
-    lines = [line for line in summarised(pyarrow.Table.from_pylist(rows)) if line.order == f"{BOTH}, all at r=0.95"]
+    lines = [line for line in summaries(pyarrow.Table.from_pylist(rows)) if line.order == f"{BOTH}, all at r=0.95"]
     assert [(line.learner, line.setting) for line in lines] == [(STEPWISE, "r=0.95"), (RAP, "r=0.95, step=0.1")]
     assert lines[1].difference == pytest.approx(len("r=0.95, step=0.1") - len("r=0.95"))
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 from streamlasso import RAPRegressor, progressive
 from streamlasso.families import Binomial, Gaussian
 from streamlasso.reproduce import offline
-from streamlasso.reproduce.offline import cross_validated, fixed, lam_path, regimes, restarted, stepwise
+from streamlasso.reproduce.offline import cross_validated_lam, fixed, lam_path, regimes, restarted, stepwise
 from streamlasso.simulate import simulate
 from streamlasso.tuners import Fixed
 
@@ -56,14 +56,14 @@ def test_cross_validation_is_the_obvious_loop_over_folds():
             coef = peer_coef(X[~out], y[~out], Gaussian(), lam, np.ones((~out).sum()))
             total += np.sum((y[out] - y[~out].mean() - (X[out] - X[~out].mean(axis=0)) @ coef) ** 2)
         losses.append(total)
-    assert cross_validated(X, y, Gaussian()) == pytest.approx(lams[np.argmin(losses)])
+    assert cross_validated_lam(X, y, Gaussian()) == pytest.approx(lams[np.argmin(losses)])
 
 
 def test_rows_long_faded_do_not_count():
     X, y = rows_of(Gaussian(), n=200)
     other = np.where(np.arange(200) < 100, -5 * y, y)
-    assert cross_validated(X, y, Gaussian(), r=0.9) == cross_validated(X, other, Gaussian(), r=0.9)
-    assert cross_validated(X, y, Gaussian()) != cross_validated(X, other, Gaussian())
+    assert cross_validated_lam(X, y, Gaussian(), r=0.9) == cross_validated_lam(X, other, Gaussian(), r=0.9)
+    assert cross_validated_lam(X, y, Gaussian()) != cross_validated_lam(X, other, Gaussian())
 
 
 @pytest.mark.parametrize("family", [Gaussian(), Binomial()])

@@ -169,7 +169,7 @@ def test_curves_are_the_means_of_the_table(quick_studies, tmp_path, capsys):
     run(tmp_path, "nonstationary", "--n", "2")
     curves = parquet.read_table(tmp_path / "nonstationary" / "curves.parquet")
     draws = parquet.read_table(tmp_path / "nonstationary" / "draws.parquet")
-    lines = nonstationary.summarised(draws)
+    lines = nonstationary.summaries(draws)
     figure = draw_nonstationary(curves, lines, "dense-sparse-dense", "fixed")
     assert len(figure.axes) == 4
     assert all(axes.get_ylabel() for axes in figure.axes)

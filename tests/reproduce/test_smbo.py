@@ -7,7 +7,7 @@ from streamlasso.cli import main
 from streamlasso.reproduce import smbo
 from streamlasso.reproduce.nonstationary import draw
 from streamlasso.reproduce.offline import LEAST_SHARE, criterion
-from streamlasso.reproduce.smbo import searched
+from streamlasso.reproduce.smbo import smbo_lam
 
 
 @pytest.mark.parametrize("setting", [{}, {"r": 0.95, "looks": 4}])
@@ -16,14 +16,14 @@ def test_ten_evaluations_come_near_the_best_of_a_fine_grid(i, setting):
     stream = draw(i, 0, "dense-sparse-dense", "fixed", "gaussian")
     lam_max, losses = criterion(stream.X, stream.y, stream.family, **setting)
     grid = losses(np.geomspace(1, LEAST_SHARE, 100) * lam_max)
-    found = losses(np.array([searched(stream.X, stream.y, stream.family, **setting)]))[0]
+    found = losses(np.array([smbo_lam(stream.X, stream.y, stream.family, **setting)]))[0]
     assert grid.min() * (1 - 1e-6) <= found * (1 + 1e-3)
     assert found - grid.min() < 0.005 * (grid.max() - grid.min())
 
 
 def test_the_search_is_the_same_each_time():
     stream = draw(0, 0, "sparse-dense-sparse", "fixed", "gaussian")
-    one, same = (searched(stream.X, stream.y, stream.family) for _ in range(2))
+    one, same = (smbo_lam(stream.X, stream.y, stream.family) for _ in range(2))
     assert one == same
 
 

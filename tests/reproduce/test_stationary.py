@@ -7,8 +7,8 @@ from sklearn.linear_model import Lasso
 
 from streamlasso import RAPRegressor, progressive
 from streamlasso.reproduce.learners import RAP
-from streamlasso.reproduce.offline import cross_validated
-from streamlasso.reproduce.stationary import Distances, as_markdown, draw, l1_norms, rules, summarised
+from streamlasso.reproduce.offline import cross_validated_lam
+from streamlasso.reproduce.stationary import Distances, as_markdown, draw, l1_norms, rules, summaries
 from streamlasso.tuners import SGD
 
 
@@ -43,7 +43,7 @@ def test_the_lines_of_a_draw_are_what_the_estimator_does():
     line = next(line for line in lines if (line["rule"], line["step"]) == (RAP, 0.001))
     model = RAPRegressor(tuner=SGD(0.001), memory=1.0, lambda_init=lam_init)
     assert line["lam"] == progressive(model, stream.X, stream.y).lam[-1]
-    assert line["lam_cv"] == cross_validated(stream.X, stream.y, stream.family)
+    assert line["lam_cv"] == cross_validated_lam(stream.X, stream.y, stream.family)
     np.testing.assert_array_equal([line["norm_cv"], line["norm"]], l1_norms(stream, [line["lam_cv"], line["lam"]]))
 
 
@@ -57,7 +57,7 @@ def made_up(deltas, step):
 def test_summary_is_quartiles_means_and_the_best_step():
     deltas = np.random.default_rng(0).normal(0.5, 1, 41)
     rows = made_up(deltas, 0.1) + made_up(deltas + 9, 0.2)
-    near, far = summarised(pyarrow.Table.from_pylist(rows))
+    near, far = summaries(pyarrow.Table.from_pylist(rows))
     assert (near.best, far.best) == (True, False)
     assert [near.low, near.median, near.high] == pytest.approx(np.percentile(deltas, [25, 50, 75]))
     assert near.mean == pytest.approx(deltas.mean())

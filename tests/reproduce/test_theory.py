@@ -30,7 +30,7 @@ from streamlasso.reproduce.lasso_pieces import (
     outcome,
     pieces,
 )
-from streamlasso.reproduce.theory import Paths, as_markdown, breaking_step, summarised
+from streamlasso.reproduce.theory import Paths, as_markdown, breaking_step, summaries
 from streamlasso.simulate import SPARSE, simulate
 from streamlasso.tuners import Fixed
 
@@ -163,7 +163,7 @@ def test_summary_is_counted_from_the_tables():
         dict(regime="r", gradient="a", draw=i, step=0.1, outcome=name, width=0.3)
         for i, name in enumerate([POINT, ONE_KNOT, ONE_KNOT])
     ]
-    (line,) = summarised(pyarrow.Table.from_pylist(rows), pyarrow.Table.from_pylist(ends))
+    (line,) = summaries(pyarrow.Table.from_pylist(rows), pyarrow.Table.from_pylist(ends))
     assert line.contracts == pytest.approx(1 / 3)
     assert line.of_pieces == pytest.approx(4 / 6)
     assert line.expands == pytest.approx(1 / 6)

@@ -46,7 +46,7 @@ class LearnerSummary:
     excess: float
 
 
-def summarised(draws: pyarrow.Table) -> list[LearnerSummary]:
+def summaries(draws: pyarrow.Table) -> list[LearnerSummary]:
     """The records of every family and order; first those of both orders, then of both with one memory for all."""
     panels: dict[str, dict[str, Scores]] = {}
     for row in draws.to_pylist():

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from streamlasso import RAPRegressor, progressive
-from streamlasso.reproduce.offline import Run, cross_validated, fixed, regimes, restarted, stepwise
-from streamlasso.reproduce.smbo import searched
+from streamlasso.reproduce.offline import Run, cross_validated_lam, fixed, regimes, restarted, stepwise
+from streamlasso.reproduce.smbo import smbo_lam
 from streamlasso.simulate import Stream
 from streamlasso.tuners import LARS, SGD, LogRMS, Mixture
 
@@ -64,26 +64,26 @@ def _truth(stream: Stream) -> Iterator[Named]:
 def _cross_validated(stream: Stream) -> Iterator[Named]:
     """Offline, with the change points known: the paper's baselines, as strong as we could make them."""
     X, y, family = stream.X, stream.y, stream.family
-    lams = [cross_validated(X[rows], y[rows], family) for rows in regimes(stream)]
-    lam = cross_validated(X, y, family)
+    lams = [cross_validated_lam(X[rows], y[rows], family) for rows in regimes(stream)]
+    lam = cross_validated_lam(X, y, family)
     for r in MEMORIES:
         yield STEPWISE, f"r={r}", stepwise(stream, lams, r)
         yield FIXED, f"r={r}", fixed(stream, lam, r)
     for r in BEST_MEMORIES[stream.family.name]:
-        weighted = [cross_validated(X[rows], y[rows], family, r=r, looks=LOOKS) for rows in regimes(stream)]
+        weighted = [cross_validated_lam(X[rows], y[rows], family, r=r, looks=LOOKS) for rows in regimes(stream)]
         yield STEPWISE, f"r={r}, weighted", stepwise(stream, weighted, r)
-        yield FIXED, f"r={r}, weighted", fixed(stream, cross_validated(X, y, family, r=r, looks=LOOKS), r)
+        yield FIXED, f"r={r}, weighted", fixed(stream, cross_validated_lam(X, y, family, r=r, looks=LOOKS), r)
     for power in POWERS:
         yield RESTARTED, f"power={power}", restarted(stream, lams, power=power)
 
 
 def _smbo(stream: Stream) -> Iterator[Named]:
     X, y, family = stream.X, stream.y, stream.family
-    lam = searched(X, y, family)
+    lam = smbo_lam(X, y, family)
     for r in BEST_MEMORIES[stream.family.name]:
         yield SMBO, f"r={r}", fixed(stream, lam, r)
     r = SMBO_MEMORY[stream.family.name]
-    yield SMBO, f"r={r}, weighted", fixed(stream, searched(X, y, family, r=r, looks=LOOKS), r)
+    yield SMBO, f"r={r}, weighted", fixed(stream, smbo_lam(X, y, family, r=r, looks=LOOKS), r)
 
 
 def _hindsight(stream: Stream) -> Iterator[Named]:

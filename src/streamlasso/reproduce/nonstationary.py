@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow
 
-from streamlasso.reproduce.comparison import LearnerSummary, as_markdown, summarised
+from streamlasso.reproduce.comparison import LearnerSummary, as_markdown, summaries
 from streamlasso.reproduce.learners import BEST_FIXED, GROUPS, WARM_UP
 from streamlasso.reproduce.offline import Run, regimes
 from streamlasso.reproduce.parts import Job, Tables, blocks, gathered, write_summary, write_table
@@ -120,7 +120,7 @@ def summarise(folder: Path, planned: Sequence[Job], n: int, seed: int, lengths: 
     draws = gathered(folder, planned, "draws")
     write_table(folder / "draws.parquet", draws)
     write_table(folder / "curves.parquet", summed(gathered(folder, planned, "curves")))
-    learners = summarised(draws)
+    learners = summaries(draws)
     sizes = f"{FIXED_LENGTH} rows" if lengths == "fixed" else "{} to {} rows at random".format(*RANDOM_LENGTHS)
     heading = f"Non-stationary simulation: three regimes of {sizes}, {n} draws, seed {seed}"
     write_summary(folder, learners, as_markdown(learners, heading))

@@ -68,7 +68,7 @@ class Scheduled(Tuner):
 # --- cross-validation -------------------------------------------------------------------------------------------------
 
 
-def cross_validated(
+def cross_validated_lam(
     X: np.ndarray,
     y: np.ndarray,
     family: Family,
@@ -84,12 +84,12 @@ def cross_validated(
     from the k-th.
 
     >>> import numpy as np
-    >>> from streamlasso.reproduce.offline import cross_validated
+    >>> from streamlasso.reproduce.offline import cross_validated_lam
     >>> from streamlasso.families import Gaussian
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 20))
     >>> y = X[:, 0] + rng.normal(size=100)
-    >>> cross_validated(X, y, Gaussian()) < cross_validated(X, y, Gaussian(), r=0.95, looks=4)
+    >>> cross_validated_lam(X, y, Gaussian()) < cross_validated_lam(X, y, Gaussian(), r=0.95, looks=4)
     True
     """
     lam_max, losses = criterion(X, y, family, r=r, looks=looks)
@@ -100,7 +100,7 @@ def cross_validated(
 def criterion(
     X: np.ndarray, y: np.ndarray, family: Family, *, r: float = 1.0, looks: int = 1
 ) -> tuple[float, Callable[[np.ndarray], np.ndarray]]:
-    """lam_max, and what `cross_validated` minimises below it: the loss at each of falling lams."""
+    """lam_max, and what `cross_validated_lam` minimises below it: the loss at each of falling lams."""
     looked = list(_looks(len(y), r, looks))
     lam_max = max(_empty_model(X[rows], y[rows], family, weight).lam_max for rows, weight in looked)
 

@@ -1,7 +1,7 @@
 """Fixed (SMBO): one lam for the stream, found by Bayesian optimisation of its cross-validated loss.
 
 As in the paper: a Gaussian process with a squared exponential kernel, and expected improvement. The criterion is that
-of `offline.cross_validated`, so that the two differ only in how they search.
+of `offline.cross_validated_lam`, so that the two differ only in how they search.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ def refuse_without_package() -> None:
         )
 
 
-def searched(X: np.ndarray, y: np.ndarray, family: Family, *, r: float = 1.0, looks: int = 1) -> float:
+def smbo_lam(X: np.ndarray, y: np.ndarray, family: Family, *, r: float = 1.0, looks: int = 1) -> float:
     """The lam of the smallest 10-fold cross-validated loss found in ten evaluations; `r` and `looks` as there.
 
     >>> import numpy as np
-    >>> from streamlasso.reproduce.offline import cross_validated
-    >>> from streamlasso.reproduce.smbo import searched
+    >>> from streamlasso.reproduce.offline import cross_validated_lam
+    >>> from streamlasso.reproduce.smbo import smbo_lam
     >>> from streamlasso.families import Gaussian
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(100, 20))
     >>> y = X[:, 0] + rng.normal(size=100)
-    >>> 0.7 < searched(X, y, Gaussian()) / cross_validated(X, y, Gaussian()) < 1.4
+    >>> 0.7 < smbo_lam(X, y, Gaussian()) / cross_validated_lam(X, y, Gaussian()) < 1.4
     True
     """
     refuse_without_package()

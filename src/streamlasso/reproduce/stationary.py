@@ -17,7 +17,7 @@ import pyarrow
 
 from streamlasso._text import markdown_table, percent
 from streamlasso.reproduce.learners import APPROXIMATE, NORMALISED, PAPER_STEP, RAP, online
-from streamlasso.reproduce.offline import cross_validated, lam_path
+from streamlasso.reproduce.offline import cross_validated_lam, lam_path
 from streamlasso.reproduce.parts import Job, Tables, blocks, gathered, write_summary, write_table
 from streamlasso.settings import as_family
 from streamlasso.simulate import SPARSE, Stream, simulate
@@ -82,7 +82,7 @@ class Distances:
 
     def _distances(self, i: int) -> Iterator[dict[str, Any]]:
         stream, lam_init = draw(i, self.seed, self.p, self.family)
-        lam_cv = cross_validated(stream.X, stream.y, stream.family)
+        lam_cv = cross_validated_lam(stream.X, stream.y, stream.family)
         ran = [
             (rule, step, float(online(stream, memory=1.0, lambda_init=lam_init, **settings).lam[-1]))
             for rule, step, settings in rules()
@@ -143,12 +143,12 @@ def summarise(folder: Path, planned: Sequence[Job], n: int, seed: int) -> list[R
     """draws.parquet, summary.csv and summary.md from all parts."""
     draws = gathered(folder, planned, "draws")
     write_table(folder / "draws.parquet", draws)
-    rules = summarised(draws)
+    rules = summaries(draws)
     write_summary(folder, rules, as_markdown(rules, n, seed))
     return rules
 
 
-def summarised(draws: pyarrow.Table) -> list[RuleSummary]:
+def summaries(draws: pyarrow.Table) -> list[RuleSummary]:
     """One record per family, dimension, rule and step size."""
     table: dict[tuple[str, int, str], dict[float, list[tuple[float, ...]]]] = {}
     for row in draws.to_pylist():

@@ -157,12 +157,12 @@ def summarise(folder: Path, planned: Sequence[Job], n: int, seed: int) -> list[S
     found = {f"example-{name}": table for name, table in examples(tables["ends"], seed).items()}
     for name, table in (tables | found).items():
         write_table(folder / f"{name}.parquet", table)
-    steps = summarised(tables["pieces"], tables["ends"])
+    steps = summaries(tables["pieces"], tables["ends"])
     write_summary(folder, steps, as_markdown(steps, n, seed))
     return steps
 
 
-def summarised(rows: pyarrow.Table, ends: pyarrow.Table) -> list[StepSummary]:
+def summaries(rows: pyarrow.Table, ends: pyarrow.Table) -> list[StepSummary]:
     """One record per regime, gradient and step size."""
     paths: dict[tuple[str, str], dict[int, list[tuple[float, ...]]]] = {}
     for row in rows.to_pylist():

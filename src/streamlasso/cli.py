@@ -279,7 +279,7 @@ def bench(
     Every method predicts each row, then learns it, with every setting of its grid. Losses are relative to the running
     mean, after the first 50 rows. The rows are read as by `run`. The other packages: pip install "streamlasso[bench]"
 
-    Some minutes for 5000 rows of 20 features; a setting that takes more than 60 seconds of CPU time is too slow. An
+    5000 rows of 20 features take three minutes; a setting that takes more than 60 seconds of CPU time is too slow. An
     interrupted comparison continues when the same command is given again.
 
     Example: streamlasso bench data.csv --target y

@@ -104,7 +104,7 @@ def stream_summary(table: pyarrow.Table, notes: Sequence[str] = ()) -> str:
         f"# {task}: {rows[0]['rows']:,} rows, {rows[0]['features']:,} features\n\n"
         f"Mean {LOSS_NAMES[rows[0]['family']]} of predictions made before each row is learnt, rows after the "
         f"{BURN_IN}th,\nrelative to the running mean (1; lower is better). The best setting in hindsight is the one "
-        "with\nthe lowest loss on this stream, which is not known in advance.\n\n"
+        "with\nthe lowest loss on this stream, which is not known in advance; +ts: with a standardised target.\n\n"
     )
     head = ("method", "default", "best in hindsight", "its setting", "settings", "microseconds per row")
     lines = [_method_line(rows, task, method) for method in ordered_methods(rows, task)]

@@ -19,7 +19,8 @@ except ImportError as error:
 from streamlasso import checkpoint
 from streamlasso._html import learnt_html
 from streamlasso.core.columns import Columns, number
-from streamlasso.core.engine import Engine, first_unfit
+from streamlasso.core.engine import Engine
+from streamlasso.core.values import first_unfit
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,

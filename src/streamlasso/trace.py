@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from streamlasso.core.engine import RECORD, STATUS
 from streamlasso.core.learner import Learner
+from streamlasso.core.record import RECORD, STATUS
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import losses_of

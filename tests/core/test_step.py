@@ -6,7 +6,7 @@ import pytest
 from oracles.replay import Stream, judged, learner, problems, run, same_bits
 from oracles.weights import weighted_mean, weights
 from streamlasso import families, memories, tuners
-from streamlasso.core.engine import RECORD, STATUS
+from streamlasso.core.record import ADVICE, RECORD, STATUS
 from streamlasso.families import Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet, Ridge
@@ -18,6 +18,7 @@ BASE = dict(memory=Forgetting(0.95), penalty=L1())
 def test_names_of_what_is_noted():
     assert RECORD == ("eta", "loss", "slope", "lam", "lam_max", "n_active", "effective_size", "status")
     assert STATUS == ("ok", "singular", "unfinished", "waiting")
+    assert all(advice.endswith(".") for advice in ADVICE.values())
 
 
 @pytest.mark.parametrize("tuner", tuners.EXAMPLES, ids=str)

@@ -6,8 +6,8 @@ import numpy as np
 
 from oracles.problem import Problem
 from oracles.weights import weights
-from streamlasso.core.engine import RECORD, STATUS
 from streamlasso.core.learner import Learner
+from streamlasso.core.record import RECORD, STATUS
 
 
 @dataclass

@@ -26,9 +26,9 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isinf
 from cython.cimports.libc.string import memcpy
-from cython.cimports.streamlasso.core.engine import DEGENERATE, SOLVED
 from cython.cimports.streamlasso.core.factor import Factor
 from cython.cimports.streamlasso.core.kernels import axpy
+from cython.cimports.streamlasso.core.record import OK, SINGULAR
 
 #: Block exchanges before the solver walks.
 TURNS = cython.declare(cython.int, 10)
@@ -67,7 +67,7 @@ class ActiveSet:
         self.kept = self.age = self.n_resting = self.n_candidates = 0
 
     def solve(self, m):
-        """Solve for the current m, tau, ridge; DEGENERATE where it took the fallback."""
+        """Solve for the current m, tau, ridge; SINGULAR where it took the fallback."""
         turn: cython.Py_ssize_t
         wakes: cython.int = 0
         unsettled: cython.int = 0
@@ -90,7 +90,7 @@ class ActiveSet:
             if self._violators() == 0:
                 if self._wake() == 0:
                     self._sign_free()
-                    return SOLVED
+                    return OK
                 wakes += 1
                 if wakes == 3:
                     break
@@ -481,7 +481,7 @@ class ActiveSet:
                 self.where[j] = self.factor.k
                 self.factor.k += 1
         self.broken = True
-        return DEGENERATE
+        return SINGULAR
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 

@@ -6,7 +6,10 @@ All banks of a mixture have as many places. A model that has but one lam stands 
 
 import cython
 import numpy as np
-from cython.cimports.streamlasso.core.engine import N_RECORD, weight_of
+from cython.cimports.streamlasso.core.record import as_records
+from cython.cimports.streamlasso.core.values import weight_of
+
+from streamlasso.core.record import RECORD
 
 #: The weight in a mixture below which one model need not be up to date.
 HARDLY = cython.declare(cython.double, 0.03)
@@ -108,7 +111,7 @@ class LearnerBank(Bank):
         self.n = n
         self.alike = True
         self.patience = patience
-        self.notes = np.zeros((learner.batch_size, N_RECORD))
+        self.notes = np.zeros((learner.batch_size, len(RECORD)))
         self.model = np.zeros(learner.p + 1)
 
     def predict(self, x, eta):
@@ -123,7 +126,7 @@ class LearnerBank(Bank):
         if self._believed(weight) < HARDLY and self.learner.started:
             if (self.learner.n_seen + n) // self.patience == turn:
                 return self.learner.take_in(n, X, y, w)
-        return self.learner._step(n, X, y, w, cython.address(self.notes[0, 0]))
+        return self.learner._step(n, X, y, w, as_records(cython.address(self.notes[0, 0])))
 
     def _believed(self, weight):
         k: cython.Py_ssize_t

@@ -5,7 +5,8 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
 
-from streamlasso.core.engine import LARGEST, RECORD
+from streamlasso.core.record import RECORD
+from streamlasso.core.values import LARGEST
 
 _LARGEST = cython.declare(cython.double, LARGEST)
 

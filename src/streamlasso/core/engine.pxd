@@ -1,18 +1,5 @@
+from streamlasso.core.record cimport Record
 from streamlasso.families.base cimport Family
-
-cdef enum:
-    N_RECORD = 8
-
-#: How a step went: the places of STATUS.
-cdef enum:
-    SOLVED = 0
-    DEGENERATE = 1
-    UNFINISHED = 2
-    WAITING = 3
-
-
-cdef inline double weight_of(const double* w, Py_ssize_t i) noexcept nogil:
-    return w[i] if w != NULL else 1.0
 
 
 cdef class Engine:
@@ -25,8 +12,8 @@ cdef class Engine:
     cdef readonly Py_ssize_t n_seen
     cdef int code
 
-    cdef int take(self, const double[:, ::1] x, const double[::1] y, const double[::1] w, double[:, ::1] note) except -1
+    cdef int take(self, const double[:, ::1] x, const double[::1] y, const double[::1] w, double[:, ::1] record) except -1
     cdef int _learn(self, const double[:, ::1] X, const double[::1] y, weight, record, coef) except -1
-    cdef int _step(self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out) except -1 nogil
+    cdef int _step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
     cdef double eta_at(self, const double* x) except? -1 nogil
     cdef void _trace(self, double* path) noexcept nogil

@@ -3,35 +3,9 @@
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs
+from cython.cimports.streamlasso.core.record import as_records
 
-#: What `learn` notes of each row, in this order.
-RECORD = ("eta", "loss", "slope", "lam", "lam_max", "n_active", "effective_size", "status")
-#: The words for the last of them.
-STATUS = ("ok", "singular", "unfinished", "waiting")
-
-#: Values and weights beyond this are refused: squares, times a weight, times its unit, would not fit a double.
-LARGEST = 1e60
-
-
-def first_unfit(X: cython.const[cython.double][:, ::1]):
-    """The place, counted along the rows, of the first value that is not finite or too large; -1 if there is none."""
-    i: cython.Py_ssize_t
-    n: cython.Py_ssize_t = X.shape[0] * X.shape[1]
-    largest: cython.double = LARGEST
-    bad: cython.Py_ssize_t = 0
-    x: cython.pointer[cython.const[cython.double]]
-    if n == 0:
-        return -1
-    x = cython.address(X[0, 0])
-    for i in range(n):
-        bad += not fabs(x[i]) <= largest
-    if bad == 0:
-        return -1
-    i = 0
-    while fabs(x[i]) <= largest:
-        i += 1
-    return i
+from streamlasso.core.record import RECORD, STATUS
 
 
 def _refuse_shape(name, shape, expected):
@@ -153,12 +127,16 @@ class Engine:
         if self.busy:
             raise RuntimeError("this model is learning in another thread; give every thread a model of its own")
 
-    def take(self, x, y, w, out):
+    def take(self, x, y, w, record):
         """`learn` for one row in arrays that are at hand already; what it costs to wrap new ones is what it saves."""
         self._refuse_if_busy()
         if self.compiled:
             self._step(
-                1, cython.address(x[0, 0]), cython.address(y[0]), cython.address(w[0]), cython.address(out[0, 0])
+                1,
+                cython.address(x[0, 0]),
+                cython.address(y[0]),
+                cython.address(w[0]),
+                as_records(cython.address(record[0, 0])),
             )
         else:
             self.learn(x, y, w)
@@ -183,7 +161,7 @@ class Engine:
                     cython.address(X[i, 0]),
                     cython.address(y[i]),
                     cython.address(w[i]) if weighted else cython.NULL,
-                    cython.address(out[i if recorded else 0, 0]),
+                    as_records(cython.address(out[i if recorded else 0, 0])),
                 )
                 if traced:
                     for q in range(i, i + size):

@@ -2,6 +2,7 @@ cimport cython
 
 from streamlasso.core.engine cimport Engine
 from streamlasso.core.objective cimport Objective
+from streamlasso.core.record cimport Record
 from streamlasso.tuners.base cimport Tuner
 
 #: The first rows, in which a model stays empty.
@@ -17,18 +18,18 @@ cdef class Learner(Engine):
     cdef bint updated, clamped, started
 
     cdef double look(
-        self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
+        self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out
     ) except? -1 nogil
     cdef int take_in(self, Py_ssize_t n, const double* X, const double* y, const double* w) except -1 nogil
     cdef double slope_before(
-        self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
+        self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out
     ) except? -1 nogil
     cdef int answer(
-        self, double slope, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
+        self, double slope, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out
     ) except -1 nogil
-    cdef void note(self, Py_ssize_t n, double* out) noexcept nogil
+    cdef void note(self, Py_ssize_t n, Record* out) noexcept nogil
     cdef double _slope(
-        self, Py_ssize_t n, const double* X, const double* y, const double* w, double* out
+        self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out
     ) except? -1 nogil
     cdef int _move(self, double slope) except -1 nogil
     cdef int _refuse_lam(self, double before) except -1 nogil

@@ -14,11 +14,13 @@ Nothing of the row being predicted is in step 1; only the Hessian of step 4 has 
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, isfinite, isnan
-from cython.cimports.streamlasso.core.engine import N_RECORD, WAITING, Engine, weight_of
+from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares
+from cython.cimports.streamlasso.core.record import WAITING, Record
+from cython.cimports.streamlasso.core.values import weight_of
 
-from streamlasso.core.engine import STATUS
+from streamlasso.core.record import STATUS
 
 #: lam stays at lam_max, where the model is empty, for FIRST_ROWS, then starts at this share of it: after two rows all
 #: standardised features are perfectly correlated with the response, and a model of one of them predicts anything.
@@ -123,12 +125,12 @@ class Learner(Engine):
         """Predictions of the rows and their losses; returns what the rows weigh."""
         i: cython.Py_ssize_t
         seen: cython.double = 0.0
-        note: cython.p_double
+        record: cython.pointer[Record]
         for i in range(n):
-            note = out + i * N_RECORD
-            note[0] = self.objective.predict(X + i * self.p)
-            note[1] = self.family.loss_at(y[i], note[0])
-            note[2] = 0.0
+            record = out + i
+            record.eta = self.objective.predict(X + i * self.p)
+            record.loss = self.family.loss_at(y[i], record.eta)
+            record.slope = 0.0
             seen += weight_of(w, i)
         return seen
 
@@ -147,19 +149,19 @@ class Learner(Engine):
     def note(self, n, out):
         """The state after the rows, for the record of each."""
         i: cython.Py_ssize_t
-        note: cython.p_double
+        record: cython.pointer[Record]
         for i in range(n):
-            note = out + i * N_RECORD
-            note[3] = self.lam
-            note[4] = self.objective.lam_max
-            note[5] = self._n_active()
-            note[6] = self.objective.effective_size()
-            note[7] = self.code
+            record = out + i
+            record.lam = self.lam
+            record.lam_max = self.objective.lam_max
+            record.n_active = self._n_active()
+            record.effective_size = self.objective.effective_size()
+            record.status = self.code
 
     def _slope(self, n, X, y, w, out):
         """dC/dlam of each row, noted; returns their weighted sum."""
         i: cython.Py_ssize_t
-        note: cython.p_double
+        record: cython.pointer[Record]
         total: cython.double = 0.0
         self.objective.n_slope = 0
         self.objective.norm = 0.0
@@ -168,9 +170,9 @@ class Learner(Engine):
         self.objective.differentiate(self.lam)
         for i in range(n):
             if weight_of(w, i) > 0.0:
-                note = out + i * N_RECORD
-                note[2] = self.family.slope_at(y[i], note[0]) * self.objective.slope_of(X + i * self.p)
-                total += weight_of(w, i) * note[2]
+                record = out + i
+                record.slope = self.family.slope_at(y[i], record.eta) * self.objective.slope_of(X + i * self.p)
+                total += weight_of(w, i) * record.slope
         return total
 
     def _move(self, slope):

@@ -25,10 +25,10 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.streamlasso.core.active_set import ActiveSet
-from cython.cimports.streamlasso.core.engine import DEGENERATE, SOLVED, UNFINISHED
 from cython.cimports.streamlasso.core.kernels import axpy, dot
 from cython.cimports.streamlasso.core.moments import Moments
 from cython.cimports.streamlasso.core.objective import Objective
+from cython.cimports.streamlasso.core.record import OK, SINGULAR, UNFINISHED
 
 #: A condition holds if it holds to this share of lam_max, in the units of its feature.
 TOLERANCE = cython.declare(cython.double, 1e-10)
@@ -82,11 +82,11 @@ class Newton:
         i: cython.Py_ssize_t
         turn: cython.int
         moved: cython.int
-        degenerate: cython.int = SOLVED
+        status: cython.int = OK
         for turn in range(100):
             self.look()
             if self._optimal():
-                return degenerate
+                return status
             self._work_on(True)
             self.expand(local)
             for i in range(self.active.p):
@@ -96,13 +96,13 @@ class Newton:
                 self.active.tol[self.working[i]] = 0.01 * self.tol[self.working[i]]
             self.active.broken = True
             self.active.has_free = True
-            if self.active.solve(local) != SOLVED:
-                degenerate = DEGENERATE
+            if self.active.solve(local) != OK:
+                status = SINGULAR
             moved = self._search(local)
             if moved == 0:
                 break
         self.look()
-        return degenerate if self._optimal() else UNFINISHED
+        return status if self._optimal() else UNFINISHED
 
     def tolerate(self, share, most):
         """The largest violations that count as none."""
@@ -453,7 +453,7 @@ class Likelihood(Objective):
         if self._one_response():
             self.active.reset()
             self._constant_response(self.effective_size())
-            return SOLVED
+            return OK
         for j in range(self.p):
             self.main.tau[j] = lam * weight * self.l1_ratio * self.v[j] if self.v[j] < INFINITY else INFINITY
         if self.active.has_ridge:

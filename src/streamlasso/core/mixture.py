@@ -38,12 +38,15 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.bank import Bank, LearnerBank, PathBank
 from cython.cimports.streamlasso.core.bounds import Bounds
-from cython.cimports.streamlasso.core.engine import N_RECORD, WAITING, Engine, weight_of
+from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.learner import FIRST_ROWS, Learner
 from cython.cimports.streamlasso.core.path import PATIENCE, Path
+from cython.cimports.streamlasso.core.record import WAITING, Record
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
+from cython.cimports.streamlasso.core.values import weight_of
 
-from streamlasso.core.engine import STATUS, under
+from streamlasso.core.engine import under
+from streamlasso.core.record import STATUS
 from streamlasso.memories import Forgetting
 from streamlasso.tuners import LogRMS
 
@@ -172,31 +175,31 @@ class MixtureLearner(Engine):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         seen: cython.double = 0.0
-        note: cython.p_double
+        record: cython.pointer[Record]
         for i in range(n):
-            note = out + i * N_RECORD
+            record = out + i
             for j in range(self.p):
                 self.rows[i, j] = self.bounds.clip(j, X[i * self.p + j])
             self._ask(cython.address(self.rows[i, 0]), cython.address(self.etas[i, 0]))
-            note[0] = self._verdict(cython.address(self.etas[i, 0]))
-            note[1] = self.family.loss_at(y[i], note[0])
-            note[2] = 0.0
+            record.eta = self._verdict(cython.address(self.etas[i, 0]))
+            record.loss = self.family.loss_at(y[i], record.eta)
+            record.slope = 0.0
             seen += weight_of(w, i)
         if seen > 0.0:
             for i in range(n):
                 self.targets[i] = self.bounds.clip_y(y[i])
                 self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
                 if weight_of(w, i) > 0.0:
-                    self._judge(self.targets[i], self.weight[i], out[i * N_RECORD], cython.address(self.etas[i, 0]))
+                    self._judge(self.targets[i], self.weight[i], out[i].eta, cython.address(self.etas[i, 0]))
             self._teach(n)
             self._blend()
         for i in range(n):
-            note = out + i * N_RECORD
-            note[3] = self.lam
-            note[4] = self._average(LAM_MAX)
-            note[5] = self._n_active()
-            note[6] = self._average(SIZE)
-            note[7] = self.code
+            record = out + i
+            record.lam = self.lam
+            record.lam_max = self._average(LAM_MAX)
+            record.n_active = self._n_active()
+            record.effective_size = self._average(SIZE)
+            record.status = self.code
         return 0
 
     def _judge(self, y, weight, eta, etas):

@@ -2,6 +2,7 @@ cimport cython
 
 from streamlasso.core.learner cimport Learner
 from streamlasso.core.objective cimport LeastSquares
+from streamlasso.core.record cimport Record
 
 
 @cython.final
@@ -31,4 +32,4 @@ cdef class Neighbourhoods:
     cdef readonly Py_ssize_t first
     cdef Py_ssize_t p, n
 
-    cdef int _learn_point(self, const double* x, double** notes) except -1 nogil
+    cdef int _learn_point(self, const double* x, Record** records) except -1 nogil

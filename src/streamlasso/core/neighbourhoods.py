@@ -17,6 +17,7 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.learner import Learner
 from cython.cimports.streamlasso.core.objective import LeastSquares
+from cython.cimports.streamlasso.core.record import Record, as_records
 
 from streamlasso.core.engine import under
 
@@ -162,15 +163,15 @@ class Neighbourhoods:
         notes: cython.double[:, :, ::1] = record
         paths: cython.double[:, :, ::1] = coef if traced else _NO_COEF
         rests: cython.double[:, ::1] = variance if traced else _NO_VARIANCE
-        node_notes: cython.pp_double = cython.cast(
-            cython.pp_double, malloc(max(self.n, 1) * cython.sizeof(cython.p_double))
+        records: cython.pointer[cython.pointer[Record]] = cython.cast(
+            cython.pointer[cython.pointer[Record]], malloc(max(self.n, 1) * cython.sizeof(cython.p_void))
         )
         try:
             with cython.nogil:
                 for t in range(n):
                     for i in range(self.n):
-                        node_notes[i] = cython.address(notes[i, t, 0])
-                    self._learn_point(cython.address(X[t, 0]), node_notes)
+                        records[i] = as_records(cython.address(notes[i, t, 0]))
+                    self._learn_point(cython.address(X[t, 0]), records)
                     if traced:
                         for i in range(self.n):
                             cython.cast(Learner, self.each[i])._trace(cython.address(paths[i, t, 0]))
@@ -178,20 +179,20 @@ class Neighbourhoods:
                                 Node, cython.cast(Learner, self.each[i]).objective
                             ).residual_variance()
         finally:
-            free(node_notes)
+            free(records)
 
-    def _learn_point(self, x, notes):
+    def _learn_point(self, x, records):
         """Algorithm 1 for every node, with the steps that are common to them taken once."""
         i: cython.Py_ssize_t
         y: cython.pointer[cython.const[cython.double]] = x + self.first
         for i in range(self.n):
-            cython.cast(Learner, self.each[i]).look(1, x, y + i, cython.NULL, notes[i])
-            self.slope[i] = cython.cast(Learner, self.each[i]).slope_before(1, x, y + i, cython.NULL, notes[i])
+            cython.cast(Learner, self.each[i]).look(1, x, y + i, cython.NULL, records[i])
+            self.slope[i] = cython.cast(Learner, self.each[i]).slope_before(1, x, y + i, cython.NULL, records[i])
         self.commons.absorb(x, 0.0, 1.0)
         self.commons.share()
         for i in range(self.n):
-            cython.cast(Learner, self.each[i]).answer(self.slope[i], 1, x, y + i, cython.NULL, notes[i])
-            cython.cast(Learner, self.each[i]).note(1, notes[i])
+            cython.cast(Learner, self.each[i]).answer(self.slope[i], 1, x, y + i, cython.NULL, records[i])
+            cython.cast(Learner, self.each[i]).note(1, records[i])
         return 0
 
     @property

@@ -22,11 +22,11 @@ import numpy as np
 from cython.cimports.libc.math import pow
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.streamlasso.core.active_set import ActiveSet
-from cython.cimports.streamlasso.core.engine import WAITING
 from cython.cimports.streamlasso.core.learner import FIRST_ROWS
 from cython.cimports.streamlasso.core.objective import LeastSquares
+from cython.cimports.streamlasso.core.record import WAITING
 
-from streamlasso.core.engine import STATUS
+from streamlasso.core.record import STATUS
 
 #: A weight that makes no difference: a solution of less may be PATIENCE rows old.
 HARDLY = cython.declare(cython.double, 1e-3)

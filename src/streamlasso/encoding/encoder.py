@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pyarrow
 
-from streamlasso.core.engine import LARGEST
+from streamlasso.core.values import LARGEST
 from streamlasso.encoding.columns import KINDS, MOST_LEVELS, OTHER, Calendar, Levels, Number, carried
 from streamlasso.encoding.kinds import column_of, is_category
 from streamlasso.encoding.notation import example

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from streamlasso.core.engine import LARGEST
+from streamlasso.core.values import LARGEST
 from streamlasso.encoding import reading
 from streamlasso.families import FAMILIES
 from streamlasso.settings import as_family

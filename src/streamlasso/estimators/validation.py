@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from streamlasso.core.engine import LARGEST, first_unfit
+from streamlasso.core.values import LARGEST, first_unfit
 from streamlasso.families import Family
 
 #: What scikit-learn's validation writes on an estimator.

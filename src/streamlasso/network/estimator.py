@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from streamlasso import checkpoint
-from streamlasso.core.engine import RECORD
+from streamlasso.core.record import RECORD
 from streamlasso.estimators.validation import as_before_if_refused, features_of
 from streamlasso.network.nodes import Nodes
 from streamlasso.settings import checked, one_of

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.engine import RECORD, under
+from streamlasso.core.engine import under
 from streamlasso.core.learner import Learner
 from streamlasso.core.mixture import MixtureLearner
 from streamlasso.core.neighbourhoods import Neighbourhoods
+from streamlasso.core.record import RECORD
 from streamlasso.settings import has_mixture
 
 LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor
-from streamlasso.core.engine import RECORD, STATUS
 from streamlasso.core.mixture import MixtureLearner
+from streamlasso.core.record import RECORD, STATUS
 from streamlasso.encoding import Target
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of

@@ -20,6 +20,7 @@ from streamlasso import checkpoint
 from streamlasso._html import learnt_html
 from streamlasso.core.columns import Columns, number
 from streamlasso.core.engine import Engine
+from streamlasso.core.selected import Selected
 from streamlasso.core.values import first_unfit
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
@@ -33,7 +34,6 @@ from streamlasso.estimators.multiclass import (
 )
 from streamlasso.estimators.parameters import ATTRIBUTES, FAMILY, METHOD, NAMED_PARAMETERS, Parameters
 from streamlasso.families import Binomial, Family
-from streamlasso.selection import Selected, selected, single
 from streamlasso.settings import build_learner
 
 __all__ = ["RAPClassifier", "RAPRegressor"]
@@ -103,7 +103,7 @@ class _RAP(Parameters):
 
     def _sparse_models(self) -> dict[Any, Selected]:
         """One model per class, or one by the name None; of a mixture the selected one."""
-        return {None: single(self.learners_[0])}
+        return {None: self.learners_[0].single()}
 
     @property
     def _names(self) -> list[str]:
@@ -223,7 +223,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     @property
     def selected_(self) -> Selected:
         """Of a mixture, its selected model; its `coef` follows the order of `coef_`."""
-        return selected(self.learners_[0])
+        return self.learners_[0].selected()
 
 
 class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
@@ -369,7 +369,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
         return fits and len(set(self.classes_)) == k and len(self.learners_) == n_models(k)
 
     def _sparse_models(self) -> dict[Any, Selected]:
-        return {label: single(learner) for label, learner in self._models.items()}
+        return {label: learner.single() for label, learner in self._models.items()}
 
     @property
     def _models(self) -> dict[Hashable, Engine]:
@@ -393,7 +393,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
 
     @property
     def selected_(self) -> dict[Hashable, Selected]:
-        return {label: selected(learner) for label, learner in self._models.items()}
+        return {label: learner.selected() for label, learner in self._models.items()}
 
 
 # --- classes --------------------------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ from streamlasso.report.page import doubt
 from streamlasso.report.summarise import MOST_STRETCHES, Digester, Snapshot
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
-from streamlasso.selection import selected
 from streamlasso.tuners import LogRMS
 
 NUMBERS = ("loss", "lam", "lam_max", "n_active", "effective_size", "slope")
@@ -298,7 +297,7 @@ def test_the_digest_is_what_the_trace_says(n, tmp_path, go, monkeypatch):
         lam = trace["lam"].to_numpy()[start:stop]
         np.testing.assert_array_equal(digest.lam_range[k, :, 0], [lam.min(), lam.max()])
         model.partial_fit(X[start:stop], y[start:stop])
-        np.testing.assert_array_equal(digest.coef[k], selected(model.learners_[0]).coef)
+        np.testing.assert_array_equal(digest.coef[k], model.selected_.coef)
         assert digest.t[k] == stop - 1
     loss = trace["loss"].to_numpy()
     np.testing.assert_allclose(digest.mean_loss, loss[1:].mean(), rtol=1e-12)

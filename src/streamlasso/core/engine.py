@@ -6,6 +6,7 @@ import numpy as np
 from cython.cimports.streamlasso.core.record import as_records
 
 from streamlasso.core.record import RECORD, STATUS
+from streamlasso.core.selected import Selected
 
 
 def _refuse_shape(name, shape, expected):
@@ -216,6 +217,16 @@ class Engine:
     def status(self):
         """How the last step went, in a word of STATUS."""
         return STATUS[self.code]
+
+    def selected(self):
+        """Of several models, the sparsest of those that predict about best."""
+        raise AttributeError(
+            "selected_: there is one model only; tuner=Mixture() or memory=AdaptiveForgetting() select"
+        )
+
+    def single(self):
+        """One sparse model to show: this one, or of several the selected one."""
+        return Selected(self.settings["memory"], 0, self.lam, self.lam_max, 1.0, self.intercept, self.coef)
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 

@@ -47,6 +47,7 @@ from cython.cimports.streamlasso.core.values import weight_of
 
 from streamlasso.core.engine import under
 from streamlasso.core.record import STATUS
+from streamlasso.core.selected import Selected
 from streamlasso.memories import Forgetting
 from streamlasso.tuners import LogRMS
 
@@ -416,8 +417,17 @@ class MixtureLearner(Engine):
         ]
 
     def selected(self):
-        """The memory of the expert most believed, and with it the largest penalty that is at least half as believed: of
-        two models that predict about as well, the sparser; and its weight."""
+        m, k, weight = self.selected_expert()
+        memory, since = self.memories[m]
+        lam, lam_max, model = self.expert(m, k)
+        return Selected(memory, since, lam, lam_max, weight, float(model[0]), model[1:])
+
+    def single(self):
+        return self.selected()
+
+    def selected_expert(self):
+        """The memory of the expert with the largest weight, and with it the largest penalty that has at least half of
+        that: of two models that predict about as well, the sparser; and its weight."""
         m: cython.Py_ssize_t = self._leading_bank()
         believed = self.weights[m]
         k: cython.Py_ssize_t = np.argmax(believed >= 0.5 * believed.max())

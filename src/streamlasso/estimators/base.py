@@ -12,9 +12,9 @@ from sklearn.exceptions import NotFittedError
 from streamlasso import checkpoint
 from streamlasso._html import learnt_html
 from streamlasso.core.engine import Engine
+from streamlasso.core.selected import Selected
 from streamlasso.estimators.parameters import Parameters
 from streamlasso.estimators.validation import as_before_if_refused, features_of, refuse_no_weight, weights_of
-from streamlasso.selection import Selected, single
 from streamlasso.settings import build_learner
 
 
@@ -152,7 +152,7 @@ class RAP(Parameters, BaseEstimator):
 
     def _sparse_models(self) -> dict[Any, Selected]:
         """One model per class, or one by the name None; of a mixture the selected one."""
-        return {None: single(self._first)}
+        return {None: self._first.single()}
 
     @property
     def _names(self) -> list[str]:

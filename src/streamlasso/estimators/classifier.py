@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from streamlasso.core.selected import Selected
 from streamlasso.estimators.base import RAP
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
@@ -22,7 +23,6 @@ from streamlasso.estimators.multiclass import (
 from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, METHOD, PARAMETERS
 from streamlasso.estimators.validation import classes_of, named_classes, places_of, refuse_no_target
 from streamlasso.families import Binomial
-from streamlasso.selection import Selected, selected, single
 
 
 class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
@@ -146,11 +146,12 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
 
     @property
     def selected_(self) -> Selected | list[Selected]:
-        models = [selected(learner) for learner in self._fitted()]
+        models = [learner.selected() for learner in self._fitted()]
         return models[0] if len(models) == 1 else models
 
     def _sparse_models(self) -> dict[Any, Selected]:
-        return dict(zip(modelled(self.classes_.tolist()), map(single, self._fitted()), strict=True))
+        models = [learner.single() for learner in self._fitted()]
+        return dict(zip(modelled(self.classes_.tolist()), models, strict=True))
 
     def _whole(self) -> bool:
         k = len(self.classes_)

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from streamlasso.core.selected import Selected
 from streamlasso.estimators.base import RAP
 from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, FAMILY, METHOD, PARAMETERS
 from streamlasso.estimators.validation import numbers_of, refuse_no_target
 from streamlasso.families import Family
-from streamlasso.selection import Selected, selected
 from streamlasso.settings import as_family
 
 
@@ -113,4 +113,4 @@ class RAPRegressor(RegressorMixin, RAP):
 
     @property
     def selected_(self) -> Selected:
-        return selected(self._first)
+        return self._first.selected()

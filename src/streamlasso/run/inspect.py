@@ -9,11 +9,10 @@ import numpy as np
 from rich.table import Table
 
 from streamlasso._text import number
-from streamlasso.core.mixture import MixtureLearner
+from streamlasso.core.selected import Selected
 from streamlasso.report.summarise import Digester
 from streamlasso.run.finish import active_table, change_table, loss_table
 from streamlasso.run.predict import Saved
-from streamlasso.selection import selected
 
 KINDS = {"number": "numbers", "levels": "text, a feature a level", "calendar": "dates, as calendar features"}
 MOST_COLUMNS = 30
@@ -55,7 +54,7 @@ def _facts(saved: Saved) -> dict[str, Any]:
         "features": estimator.n_features_in_,
         "lam": ", ".join(number(each.lam) for each in estimator.learners_),
         "lam_max": ", ".join(number(each.lam_max) for each in estimator.learners_),
-        "speaks for the mixture": _spokesman(learner),
+        "selected model": _selected(learner.selected()) if hasattr(estimator, "selected_") else None,
         "target": run.get("options", {}).get("target"),
         "rows read": f"{run['position']:,}" if run else None,
         "written by": f"streamlasso {run['streamlasso']}" if run else None,
@@ -63,10 +62,7 @@ def _facts(saved: Saved) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _spokesman(learner: Any) -> str | None:
-    if not isinstance(learner, MixtureLearner):
-        return None
-    best = selected(learner)
+def _selected(best: Selected) -> str:
     return f"{len(best.support)} features, lam {number(best.lam)}, {best.memory}, since row {best.since:,}"
 
 

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor
-from streamlasso.core.mixture import MixtureLearner
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.encoding import Target
 from streamlasso.estimators.base import Rows
@@ -15,7 +14,6 @@ from streamlasso.estimators.multiclass import best_class, losses_of, probabiliti
 from streamlasso.families import Family
 from streamlasso.report.summarise import SUMS, Snapshot
 from streamlasso.run.baselines import ClassRivals, NumberRivals
-from streamlasso.selection import selected
 from streamlasso.trace import learn_rows
 
 #: Stands for the second class until there is one.
@@ -160,9 +158,8 @@ class Learning:
 
     def snapshot(self) -> Snapshot:
         """The model now; of a mixture, the selected one."""
-        models = [selected(learner) if isinstance(learner, MixtureLearner) else learner for learner in self.learners]
+        models = [learner.single() for learner in self.learners]
         coef = np.array([model.coef for model in models])
         lam, lam_max = (np.array([getattr(each, name) for each in self.learners]) for name in ("lam", "lam_max"))
-        since = getattr(models[0], "since", 0)
         size = float(self.learners[0].effective_size)
-        return Snapshot(lam, lam_max, coef, np.count_nonzero(coef, axis=1).astype(float), size, int(since))
+        return Snapshot(lam, lam_max, coef, np.count_nonzero(coef, axis=1).astype(float), size, models[0].since)

@@ -3,7 +3,8 @@
 A file holds what an estimator is made of: its settings as the user gave them, its labels (names of features,
 classes), and its learners, settings and state. Every byte is under a SHA-256 checksum, which finds accidents. A file
 made with intent can still say what it likes, but cannot run code, nor lead the engine outside its arrays: it names
-parts of streamlasso and nothing else, and whatever compiled code trusts is looked at before it gets there.
+parts of streamlasso and nothing else, and a learner refuses a state that its settings could not have made
+(`core/state.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
@@ -24,10 +25,8 @@ from safetensors.numpy import save as bytes_of
 from streamlasso import families, memories, penalties, tuners
 from streamlasso._files import write_whole
 from streamlasso.core.columns import Columns
-from streamlasso.core.engine import Engine, under
-from streamlasso.core.learner import whole_rows
-from streamlasso.core.mixture import MixtureLearner, competing
-from streamlasso.settings import build_learner
+from streamlasso.core.mixture import competing
+from streamlasso.settings import build_learner, has_mixture
 
 FORMAT = "streamlasso checkpoint"
 VERSION = 1
@@ -47,12 +46,6 @@ ARRAYS = ("_recent_rows",)
 #: The arrays that labels come in, numbers, strings and objects that are either, and the longest string of them in
 #: bytes.
 KINDS, LONGEST = "biufUO", 2**20
-#: The parts of the state that are sums and rows of the data, and so finite; what is made of them may overflow.
-DATA = ("scaler", "moments", "ring")
-#: The same of a mixture; none of them is negative.
-MIXED = ("dispersion", "shares/pi", "shares/w")
-#: The unit of weight never exceeds this (`learner.py`), and counts stay far from where integers end.
-LARGEST_UNIT, LARGEST_COUNT = 2.0**200, 2**62
 
 #: From a number of features and the settings of an engine to the engine.
 Build = Callable[[int, dict[str, Any]], Any]
@@ -235,8 +228,7 @@ def _estimator(cls: Any, record: dict[str, Any], tensors: dict[str, np.ndarray])
     engine = {**_all_from_json(record["engine"]), "penalty_factor": tensors.pop("penalty_factor")}
     states = _states(record["learners"], tensors)
     build = getattr(cls, "_build", build_learner)
-    template = _template(build, engine, sum(array.nbytes for array in states[0].values()))
-    estimator.learners_ = [_learner(build, engine, state, template) for state in states]
+    estimator.learners_ = [_learner(build, engine, state) for state in states]
     if not estimator._whole():
         raise ValueError("labels and learners do not belong together")
     return estimator
@@ -272,112 +264,30 @@ def _array(name: str, items: list[Any]) -> np.ndarray:
     return array
 
 
-# --- the state, before compiled code trusts it -----------------------------------------------------------------------
-
-
 def _states(n: int, tensors: dict[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
     """The tensors of each of the n learners, by the name that its state has for them."""
     states: dict[int, dict[str, np.ndarray]] = {}
     for name, array in tensors.items():
         i, _, key = name.partition("/")
         states.setdefault(int(i), {})[key] = array
-    if len(states) != n or sorted(states) != list(range(n)):
+    if n < 1 or len(states) != n or sorted(states) != list(range(n)):
         raise ValueError(f"{n} learners, but arrays of {len(states)}")
     return [states[i] for i in range(n)]
 
 
-def _template(build: Build, engine: dict[str, Any], n_bytes: int) -> dict[str, np.ndarray]:
-    """The state of a learner that has seen nothing, and so has the shape of all states."""
-    n_features = len(engine["penalty_factor"])
-    tuner, memory = engine["tuner"], engine["memory"]
-    n_models = 1
-    if isinstance(memory, memories.AdaptiveForgetting) or isinstance(tuner, tuners.Mixture):
-        stay, starts = competing(memory, tuner)
-        n_models = len(stay) + starts
+def _learner(build: Build, engine: dict[str, Any], state: dict[str, np.ndarray]) -> Any:
+    """A learner with this state, which it looks at before compiled code trusts it."""
+    n_features, n_bytes = len(engine["penalty_factor"]), sum(array.nbytes for array in state.values())
+    n_models = _n_models(engine)
     if 8 * n_models * n_features**2 > n_bytes:
         raise ValueError(f"{n_models} models of {n_features} features, but no room for their products")
-    short = memories.Window(1) if isinstance(engine["memory"], memories.Window) else engine["memory"]
-    return build(n_features, {**engine, "memory": short, "history": 1}).state()
-
-
-def _learner(
-    build: Build, engine: dict[str, Any], state: dict[str, np.ndarray], template: dict[str, np.ndarray]
-) -> Any:
-    _check_shapes(state, template)
-    learner = build(len(engine["penalty_factor"]), engine)
-    # A network has an engine for each node.
-    engines = learner.engines(state) if hasattr(learner, "engines") else [(learner, state)]
-    for inner, inner_state in engines:
-        _check_numbers(inner_state)
-        for model, memory, folded in _models(inner, inner_state):
-            _check_model(model)
-            _check_counts(model, {**inner.settings, "memory": memory}, folded)
-    with np.errstate(divide="ignore", over="ignore"):
-        learner.restore(state)
+    learner = build(n_features, engine)
+    learner.restore(state)
     return learner
 
 
-def _models(learner: Engine, state: dict[str, np.ndarray]) -> Iterator[tuple[dict[str, np.ndarray], Any, bool]]:
-    """The state of each model, its memory, and whether it keeps no row whole: a mixture has several."""
-    gaussian = type(learner.settings["family"]) is families.Gaussian
-    if not isinstance(learner, MixtureLearner):
-        yield state, learner.settings["memory"], gaussian
-        return
-    for m, bank in enumerate(learner.banks):
-        yield under(f"bank{m}/", state), bank.memory, gaussian or not bank.alike
-
-
-def _check_shapes(state: dict[str, np.ndarray], template: dict[str, np.ndarray]) -> None:
-    """As in the template; where that has none yet, rows or members, as many for all arrays of a part."""
-    if state.keys() != template.keys():
-        raise ValueError(f"arrays {sorted(state.keys() ^ template.keys())} are missing or unknown")
-    sizes: dict[str, int] = {}
-    for name, like in template.items():
-        array, part = state[name], name.partition(".")[0]
-        expected = (
-            tuple(n or sizes.setdefault(part, array.shape[0]) for n in like.shape) if array.ndim == like.ndim else None
-        )
-        if array.shape != expected or array.dtype != like.dtype:
-            raise ValueError(f"array {name} is of shape {array.shape} and type {array.dtype}")
-
-
-def _check_numbers(state: dict[str, np.ndarray]) -> None:
-    for name, array in state.items():
-        where, _, key = name.partition(".")
-        part = where.rpartition("/")[2]
-        if (part in DATA or name in MIXED) and not np.all(np.isfinite(array)):
-            raise ValueError(f"array {name} is not finite")
-        if name in MIXED and np.any(array < 0):
-            raise ValueError(f"array {name} is negative")
-        if key == "factor" and not state[f"{where}.age"][0] and not np.all(np.diag(array) > 0):
-            raise ValueError(f"array {name} is no factor")
-        if key == "solution" and not np.all(np.abs(array[:, 1]) == 1):
-            raise ValueError(f"array {name} has signs that are none")
-        if array.dtype.kind == "i" and (np.any(array < 0) or np.any(array > LARGEST_COUNT)):
-            raise ValueError(f"array {name} is out of range")
-    if state["lam"][0] < 0:
-        raise ValueError("lam is negative")
-
-
-def _check_model(state: dict[str, np.ndarray]) -> None:
-    unit = state["unit"][0]
-    if not 0 < unit <= LARGEST_UNIT or not np.all(state["units.v"] >= 0):
-        raise ValueError(f"unit={unit}, or a penalty, is out of range")
-    if np.any(state["ring.rest"][:, 1:3] < 0) or min(state["scaler.sums"][0], state["moments.sums"][0]) < 0:
-        raise ValueError("a weight is negative")
-
-
-def _check_counts(state: dict[str, np.ndarray], settings: dict[str, Any], folded: bool) -> None:
-    """The rows that are kept are those that the memory and the family would have kept."""
-    window = settings["memory"].length
-    history = whole_rows(settings["history"], settings["batch_size"], window)
-    n_rows, (n_seen, n_whole, n_removed) = len(state["ring.x"]), state["counts"]
-    expected = min(n_seen, window or (0 if folded else history))
-    most_whole = 0 if folded else min(history, n_rows)
-    if (
-        n_rows != expected
-        or not 0 <= n_whole <= most_whole
-        or (not window and n_whole != n_rows)
-        or not 0 <= n_removed <= window
-    ):
-        raise ValueError(f"{n_rows} rows kept of {n_seen}, {n_whole} of them whole, {n_removed} removed")
+def _n_models(engine: dict[str, Any]) -> int:
+    if not has_mixture(engine):
+        return 1
+    stay, starts = competing(engine["memory"], engine["tuner"])
+    return len(stay) + starts

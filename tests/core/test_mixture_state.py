@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from oracles.mixtures import COMPETITIONS, mixture
 from oracles.replay import Stream, run, same_bits
 from streamlasso import families, penalties
-from streamlasso.core.engine import grown
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting
 from streamlasso.tuners import LogRMS, Mixture, Tuner
@@ -115,7 +114,7 @@ def test_a_state_of_another_mixture_is_refused_and_changes_nothing(memory, tuner
         {**before, "born": before["born"] + 1000},
         {**before, "seen": np.array([30, 9])},
         {**before, "shares/alive": 1 - before["shares/alive"]},
-        grown(before, 2),
+        model.grown(6).state(),
     ]
     for state in spoilt:
         with pytest.raises(ValueError):

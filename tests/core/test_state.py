@@ -8,6 +8,20 @@ from hypothesis import strategies as st
 from oracles.replay import Stream, learner, run, same_bits
 from streamlasso import families, memories, penalties, tuners
 from streamlasso.core.learner import Learner
+from streamlasso.core.state import (
+    COLUMNS,
+    COUNT,
+    FEATURES,
+    FINITE,
+    ROWS,
+    WEIGHT,
+    Column,
+    Stateful,
+    array,
+    complement,
+    numbers,
+    table,
+)
 from streamlasso.families import Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1
@@ -169,3 +183,57 @@ def test_new_features_are_penalised_like_any_other(make_stream):
     wide = run(learner(late, penalty_factor=np.append(factor, 1.0), **setting), late)
     grown = run(learner(narrow, penalty_factor=factor, **setting), narrow).learner.grown(5)
     assert run(grown, late.part(20, 40)).coef == pytest.approx(wide.coef[20:], rel=1e-9, abs=1e-12)
+
+
+# --- the declaration --------------------------------------------------------------------------------------------
+
+
+class Toy(Stateful):
+    """Two features, a table of rows, and a count."""
+
+    STATE = (
+        array("units.size", FEATURES, range=FINITE, exchanged=np.negative, new=7.0),
+        table("kept", (ROWS, COLUMNS), Column("y", FINITE, complement), Column("weight", WEIGHT)),
+        numbers("seen", Column("n", COUNT), dtype=np.int64),
+    )
+
+    def __init__(self, capacity=5):
+        self.p, self.n, self.count, self.capacity = 2, 4, 3, capacity
+        self.size, self.y, self.weight = np.array([1.0, 2.0]), np.arange(5.0), np.ones(5)
+
+
+def test_a_state_follows_from_its_declaration():
+    state = Toy().state()
+    assert {name: value.tolist() for name, value in state.items()} == {
+        "units.size": [1.0, 2.0],
+        "kept": [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]],
+        "seen": [4],
+    }
+    other = Toy()
+    other.size[:], other.y[:], other.n, other.count = 0.0, 9.0, 0, 0
+    other.restore(state)
+    assert same_bits(other.state(), state)
+    assert Toy()._grown(1)["units.size"].tolist() == [1.0, 2.0, 7.0]
+    assert Toy()._mirrored()["units.size"].tolist() == [-1.0, -2.0]
+    assert Toy()._mirrored()["kept"].tolist() == [[1.0, 1.0], [0.0, 1.0], [-1.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    "name,value,complaint",
+    [
+        ("units.size", np.zeros(3), "shape"),
+        ("units.size", np.zeros(2, dtype=np.float32), "type"),
+        ("units.size", np.array([0.0, np.inf]), "size must be finite"),
+        ("kept", np.zeros((3, 1)), "shape"),
+        ("kept", np.zeros((6, 2)), "6 rows are more than the 5"),
+        ("kept", np.array([[0.0, -1.0]]), "weight must be finite, 0 or larger"),
+        ("seen", np.array([-1]), r"n must be from 0 to 2\^62"),
+        ("more", np.zeros(1), "another model: .'more'"),
+    ],
+)
+def test_what_the_declaration_excludes_is_refused(name, value, complaint):
+    toy = Toy()
+    before = toy.state()
+    with pytest.raises(ValueError, match=complaint):
+        toy.restore({**before, name: value})
+    assert same_bits(before, toy.state())

@@ -2,16 +2,21 @@ cimport cython
 
 from streamlasso.core.factor cimport Factor
 from streamlasso.core.moments cimport Moments
+from streamlasso.core.state cimport Stateful
 
 @cython.final
-cdef class ActiveSet:
+cdef class ActiveSet(Stateful):
     cdef readonly Py_ssize_t p
     cdef Factor factor
-    cdef Py_ssize_t[::1] members, where, candidates, kept_members
-    cdef double[::1] b, sign, g, tau, ridge, tol, target, kept_b, kept_sign
+    cdef readonly Py_ssize_t[::1] members
+    cdef readonly double[::1] b, sign, g
+    cdef Py_ssize_t[::1] where, candidates, kept_members
+    cdef double[::1] tau, ridge, tol, target, kept_b, kept_sign
     cdef signed char[::1] resting
-    cdef bint has_ridge, has_free, broken
-    cdef Py_ssize_t kept, age, n_resting, n_candidates
+    cdef public bint broken
+    cdef public Py_ssize_t age
+    cdef bint has_ridge, has_free
+    cdef Py_ssize_t kept, n_resting, n_candidates
 
     cdef int solve(self, Moments m) noexcept nogil
     cdef void gradient(self, Moments m) noexcept nogil

@@ -30,6 +30,8 @@ from cython.cimports.streamlasso.core.factor import Factor
 from cython.cimports.streamlasso.core.kernels import axpy
 from cython.cimports.streamlasso.core.record import OK, SINGULAR
 
+from streamlasso.core.state import ANY, COLUMNS, COUNT, ROWS, SIGN, Column, array, numbers, table
+
 #: Block exchanges before the solver walks.
 TURNS = cython.declare(cython.int, 10)
 #: A feature whose pivot falls below this share of its variance is a combination of the members.
@@ -45,6 +47,13 @@ SIZE_INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
 @cython.cclass
 class ActiveSet:
     """The members, their signs and coefficients, and the factor of their block."""
+
+    STATE = (
+        array("members", ROWS, range=COUNT, dtype=np.int64),
+        table("solution", (ROWS, COLUMNS), Column("b", ANY, np.negative), Column("sign", SIGN, np.negative)),
+        array("factor", ROWS, ROWS, attribute="triangle", computed=True),
+        numbers("age", Column("broken", COUNT), Column("age", COUNT), dtype=np.int64),
+    )
 
     def __cinit__(self, p: cython.Py_ssize_t):
         self.p = p
@@ -485,25 +494,36 @@ class ActiveSet:
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
-    def state(self):
-        k = self.factor.k
-        return {
-            "members": np.array(self.members[:k], dtype=np.int64),
-            "solution": np.column_stack([self.b[:k], self.sign[:k]]),
-            # One that is broken is made anew before it is used; what lies there is nobody's business.
-            "factor": np.zeros((k, k)) if self.broken else self.factor.state(),
-            "age": np.array([self.broken, self.age], dtype=np.int64),
-        }
+    @property
+    def count(self):
+        """Members."""
+        return self.factor.k
 
-    def restore(self, state):
-        members = np.asarray(state["members"], dtype=np.int64)
-        k = len(members)
-        if len(np.unique(members)) != k or np.any((members < 0) | (members >= self.p)):
+    @count.setter
+    def count(self, k):
+        self.factor.k = k
+
+    @property
+    def capacity(self):
+        return self.p
+
+    @property
+    def triangle(self):
+        """The factor. One that is broken is made anew before it is used; what lies there is not part of the state."""
+        return np.zeros((self.factor.k, self.factor.k)) if self.broken else self.factor.triangle()
+
+    @triangle.setter
+    def triangle(self, triangle):
+        self.factor.set_triangle(triangle)
+
+    def _filled(self):
+        k = self.factor.k
+        np.asarray(self.where)[:] = -1
+        np.asarray(self.where)[np.asarray(self.members)[:k]] = np.arange(k)
+
+    def _check_together(self, state):
+        members, broken = state["members"], state["age"][0]
+        if len(np.unique(members)) != len(members) or np.any(members >= self.p):
             raise ValueError("the active set names a feature twice, or one that is not there")
-        self.reset()
-        np.asarray(self.members)[:k] = members
-        np.asarray(self.where)[members] = np.arange(k)
-        np.asarray(self.b)[:k] = state["solution"][:, 0]
-        np.asarray(self.sign)[:k] = state["solution"][:, 1]
-        self.factor.restore(state["factor"])
-        self.broken, self.age = state["age"]
+        if not broken and not np.all(np.diagonal(state["factor"]) > 0):
+            raise ValueError("a factor must have a positive diagonal")

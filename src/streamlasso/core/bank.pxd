@@ -2,9 +2,10 @@ cimport cython
 
 from streamlasso.core.learner cimport Learner
 from streamlasso.core.path cimport Path
+from streamlasso.core.state cimport Stateful
 
 
-cdef class Bank:
+cdef class Bank(Stateful):
     cdef readonly Py_ssize_t n
     cdef readonly object memory
     cdef readonly bint alike

@@ -91,11 +91,8 @@ class PathBank(Bank):
     def forget(self):
         self.path.forget()
 
-    def state(self):
-        return self.path.state()
-
-    def restore(self, state):
-        self.path.restore(state)
+    def parts(self):
+        return {"": self.path}
 
 
 @cython.cclass
@@ -154,8 +151,5 @@ class LearnerBank(Bank):
     def code_of(self, k):
         return self.learner.code
 
-    def state(self):
-        return self.learner.state()
-
-    def restore(self, state):
-        self.learner._restore(state)
+    def parts(self):
+        return {"": self.learner}

@@ -1,13 +1,15 @@
 cimport cython
 
+from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
 @cython.final
-cdef class Bounds:
-    cdef Py_ssize_t p, n
+cdef class Bounds(Stateful):
+    cdef readonly Py_ssize_t p
+    cdef public Py_ssize_t n
     cdef Family family
-    cdef double[::1] low, high
-    cdef double y_low, y_high, eta_low, eta_high
+    cdef readonly double[::1] low, high
+    cdef public double y_low, y_high, eta_low, eta_high
 
     cdef double clip(self, Py_ssize_t j, double x) noexcept nogil
     cdef double clip_y(self, double y) noexcept nogil

@@ -18,6 +18,8 @@ import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.streamlasso.core.learner import FIRST_ROWS
 
+from streamlasso.core.state import COLUMNS, COUNT, FEATURES, Column, complement, numbers, table
+
 WIDEN = cython.declare(cython.double, 0.5)
 #: Before this eta no mean has come to its end.
 ENDS = cython.declare(cython.double, 32.0)
@@ -36,6 +38,18 @@ def _trust(value: cython.double, low: cython.double, high: cython.double) -> cyt
 @cython.cclass
 class Bounds:
     """The ranges of p features, of the response, and of eta."""
+
+    STATE = (
+        table("features", (COLUMNS, FEATURES), Column("low"), Column("high")),
+        numbers(
+            "response",
+            Column("y_low", exchanged=complement, of="y_high"),
+            Column("y_high", exchanged=complement, of="y_low"),
+            Column("eta_low", exchanged=np.negative, of="eta_high"),
+            Column("eta_high", exchanged=np.negative, of="eta_low"),
+        ),
+        numbers("rows", Column("n", COUNT), dtype=np.int64),
+    )
 
     def __cinit__(self, p: cython.Py_ssize_t, family):
         self.p = p
@@ -153,15 +167,3 @@ class Bounds:
             else:
                 high = middle
         return min(self.family.loss_at(y, low), self.family.loss_at(y, high))
-
-    def state(self):
-        return {
-            "features": np.array([self.low, self.high]),
-            "response": np.array([self.y_low, self.y_high, self.eta_low, self.eta_high]),
-            "rows": np.array([self.n], dtype=np.int64),
-        }
-
-    def restore(self, state):
-        np.asarray(self.low)[:], np.asarray(self.high)[:] = state["features"]
-        self.y_low, self.y_high, self.eta_low, self.eta_high = state["response"]
-        self.n = state["rows"][0]

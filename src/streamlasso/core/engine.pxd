@@ -1,16 +1,18 @@
 from streamlasso.core.record cimport Record
+from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
 
-cdef class Engine:
+cdef class Engine(Stateful):
     cdef readonly dict settings
     cdef Family family
-    cdef Py_ssize_t p, batch_size
+    cdef readonly Py_ssize_t p
+    cdef Py_ssize_t batch_size
     cdef readonly bint compiled
     cdef bint busy
-    cdef readonly double lam
-    cdef readonly Py_ssize_t n_seen
-    cdef int code
+    cdef public double lam
+    cdef public Py_ssize_t n_seen
+    cdef public int code
 
     cdef int take(self, const double[:, ::1] x, const double[::1] y, const double[::1] w, double[:, ::1] record) except -1
     cdef int _learn(self, const double[:, ::1] X, const double[::1] y, weight, record, coef) except -1

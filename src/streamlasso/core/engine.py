@@ -17,70 +17,8 @@ def _refuse_shape(name, shape, expected):
 def revive(cls, n_features, settings, state):
     """An engine of this class as it was."""
     engine = cls(n_features, **settings)
-    engine.restore(state)
+    engine._fill(state)
     return engine
-
-
-def under(prefix, state):
-    """The arrays of a part, by the names that it has for them."""
-    return {name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)}
-
-
-#: By the last part of an array's name: what a new feature, 0 until now, adds to it, and what changes its sign when the
-#: two classes are exchanged.
-_PER_FEATURE = (
-    "scaler.mean",
-    "scaler.scatter",
-    "scaler.peak",
-    "moments.c",
-    "moments.mean",
-    "moments.rows",
-    "moments.signed",
-    "ring.x",
-    "units.g",
-    "units.size",
-    "features",
-    "model",
-)
-_ODD = ("moments.c", "units.g", "null_intercept", "model")
-
-
-def grown(state, extra):
-    """A state with more features, as if they had been there all along and 0."""
-    out = {}
-    for name, array in state.items():
-        name_there = name.rpartition("/")[2]
-        if name_there in _PER_FEATURE:
-            array = np.pad(array, [(0, 0)] * (array.ndim - 1) + [(0, extra)])
-        elif name_there == "moments.S":
-            array = np.pad(array, (0, extra))
-        elif name_there == "units.v":
-            array = np.append(array, np.full(extra, np.inf))
-        out[name] = array
-    return out
-
-
-def mirrored(state):
-    """A state of the binomial family with its two classes exchanged."""
-    out = {name: np.array(array) for name, array in state.items()}
-    for name, array in out.items():
-        name_there = name.rpartition("/")[2]
-        if name_there in _ODD or name_there.endswith(".solution"):
-            array *= -1.0
-        elif name_there == "scaler.sums":
-            array[1] = 1.0 - array[1]
-        elif name_there == "moments.sums":
-            array[1] *= -1.0
-        elif name_there == "ring.rest":
-            array[:, 0] = 1.0 - array[:, 0]
-            array[:, 3] *= -1.0
-        elif name_there == "point":
-            array[0] *= -1.0
-        elif name_there == "solutions":
-            array[:, 1] *= -1.0
-        elif name_there == "response":
-            array[:] = [1.0 - array[1], 1.0 - array[0], -array[3], -array[2]]
-    return out
 
 
 @cython.cclass
@@ -118,7 +56,7 @@ class Engine:
             self._learn(X, y, weight, record, coef)
         except BaseException:
             if before is not None:
-                self.restore(before)
+                self._fill(before)
             raise
         finally:
             self.busy = False
@@ -230,26 +168,15 @@ class Engine:
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
-    def restore(self, state):
-        """The state that `state` gave; a ValueError, and no change, where it does not fit these settings."""
-        before = self.state()
-        if set(state) != set(before):
-            raise ValueError(f"the state of another learner: {sorted(set(state) ^ set(before))}")
-        try:
-            self._restore(state)
-        except BaseException:
-            self._restore(before)
-            raise
-
     def grown(self, n_features):
         """The same engine with more features, as if they had been there all along and 0."""
         extra = n_features - self.p
         factor = np.append(self.settings["penalty_factor"], np.ones(extra))
-        return revive(type(self), n_features, {**self.settings, "penalty_factor": factor}, grown(self.state(), extra))
+        return revive(type(self), n_features, {**self.settings, "penalty_factor": factor}, self._grown(extra))
 
     def mirrored(self):
         """The same engine of the binomial family with its two classes exchanged."""
-        return revive(type(self), self.p, self.settings, mirrored(self.state()))
+        return revive(type(self), self.p, self.settings, self._mirrored())
 
     def __reduce__(self):
         return revive, (type(self), self.p, self.settings, self.state())

@@ -155,17 +155,17 @@ class Factor:
             axpy(k - i - 1, -b[i], cython.address(self.U[i, 0]) + i + 1, b + i + 1)
             i += 1
 
-    def state(self):
+    def triangle(self):
         """U with D on its diagonal."""
         k = self.k
         U = np.triu(np.array(self.U)[:k, :k], 1)
         U[np.diag_indices(k)] = np.array(self.d)[:k]
         return U
 
-    def restore(self, state):
-        k = len(state)
-        np.asarray(self.U)[:k, :k] = state
-        np.asarray(self.d)[:k] = np.diag(state)
-        with np.errstate(divide="ignore"):
-            np.asarray(self.inverse)[:k] = 1.0 / np.diag(state)
+    def set_triangle(self, triangle):
+        k = len(triangle)
+        np.asarray(self.U)[:k, :k] = triangle
+        np.asarray(self.d)[:k] = np.diagonal(triangle)
+        with np.errstate(divide="ignore", over="ignore"):
+            np.asarray(self.inverse)[:k] = 1.0 / np.diagonal(triangle)
         self.k = k

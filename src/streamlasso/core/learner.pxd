@@ -14,8 +14,9 @@ cdef enum:
 cdef class Learner(Engine):
     cdef Tuner tuner
     cdef Objective objective
-    cdef double[::1] tuner_state
-    cdef bint updated, clamped, started
+    cdef readonly double[::1] tuner_state
+    cdef public bint started
+    cdef bint updated, clamped
 
     cdef double look(
         self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out

@@ -17,10 +17,10 @@ from cython.cimports.libc.math import INFINITY, isfinite, isnan
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares
-from cython.cimports.streamlasso.core.record import WAITING, Record
+from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.values import weight_of
 
-from streamlasso.core.record import STATUS
+from streamlasso.core.state import COUNT, FIXED, NOT_NEGATIVE, Column, array, below, numbers
 
 #: lam stays at lam_max, where the model is empty, for FIRST_ROWS, then starts at this share of it: after two rows all
 #: standardised features are perfectly correlated with the response, and a model of one of them predicts anything.
@@ -36,6 +36,18 @@ def whole_rows(history, batch_size, length):
 @cython.cclass
 class Learner(Engine):
     """One model on one stream. All settings are checked by the faces; see `streamlasso.RAPRegressor`."""
+
+    STATE = (
+        array("tuner", FIXED, attribute="tuner_state"),
+        numbers("lam", Column("lam", NOT_NEGATIVE)),
+        numbers(
+            "seen",
+            Column("n_seen", COUNT),
+            Column("code", below(N_STATUSES)),
+            Column("started", COUNT),
+            dtype=np.int64,
+        ),
+    )
 
     def __cinit__(
         self,
@@ -237,19 +249,5 @@ class Learner(Engine):
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
-    def state(self):
-        """What the next row needs, as named arrays: exactly what a checkpoint holds."""
-        return {
-            **self.objective.state(),
-            "tuner": np.array(self.tuner_state),
-            "lam": np.array([self.lam]),
-            "seen": np.array([self.n_seen, self.code, self.started], dtype=np.int64),
-        }
-
-    def _restore(self, state):
-        if state["tuner"].shape != np.asarray(self.tuner_state).shape or not 0 <= state["seen"][1] < len(STATUS):
-            raise ValueError("the tuner or the status is not one of these settings")
-        self.objective.restore(state)
-        np.asarray(self.tuner_state)[:] = state["tuner"]
-        self.lam = state["lam"][0]
-        self.n_seen, self.code, self.started = state["seen"]
+    def parts(self):
+        return {"": self.objective}

@@ -30,6 +30,8 @@ from cython.cimports.streamlasso.core.moments import Moments
 from cython.cimports.streamlasso.core.objective import Objective
 from cython.cimports.streamlasso.core.record import OK, SINGULAR, UNFINISHED
 
+from streamlasso.core.state import Column, numbers
+
 #: A condition holds if it holds to this share of lam_max, in the units of its feature.
 TOLERANCE = cython.declare(cython.double, 1e-10)
 #: The same for the model without penalised features, as a share of sum_i w_i |loss'_i|, and what rounding leaves of
@@ -372,6 +374,11 @@ class Newton:
 class Likelihood(Objective):
     """Any family but the Gaussian."""
 
+    STATE = (
+        *Objective.STATE,
+        numbers("null_intercept", Column("null_intercept", exchanged=np.negative)),
+    )
+
     def __cinit__(self, p: cython.Py_ssize_t, *args):
         self.local = Moments(p, self.fit_intercept)
         self.main = Newton(self)
@@ -501,12 +508,15 @@ class Likelihood(Objective):
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def parts(self):
-        return {**Objective.parts(self), "null": self.null.active}
+        return {**Objective.parts(self), "null.": self.null.active}
 
-    def state(self):
-        return {**Objective.state(self), "null_intercept": np.array([self.null.intercept])}
+    @property
+    def null_intercept(self):
+        return self.null.intercept
 
-    def restore(self, state):
-        Objective.restore(self, state)
+    @null_intercept.setter
+    def null_intercept(self, value):
+        self.null.intercept = value
+
+    def _filled(self):
         self.main.intercept = self.intercept
-        self.null.intercept = state["null_intercept"][0]

@@ -14,8 +14,9 @@ cdef class MixtureLearner(Engine):
     cdef Bounds bounds
     cdef Shares shares
     cdef bint scaled
-    cdef double dispersion, dispersion_weight
-    cdef double[::1] loss, share_loss, guess, targets, weight, model
+    cdef public double dispersion, dispersion_weight
+    cdef readonly double[::1] model
+    cdef double[::1] loss, share_loss, guess, targets, weight
     cdef double[:, ::1] rows, etas
     cdef Py_ssize_t[::1] born
 

@@ -41,13 +41,12 @@ from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.learner import FIRST_ROWS, Learner
 from cython.cimports.streamlasso.core.path import PATIENCE, Path
-from cython.cimports.streamlasso.core.record import WAITING, Record
+from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 from cython.cimports.streamlasso.core.values import weight_of
 
-from streamlasso.core.engine import under
-from streamlasso.core.record import STATUS
 from streamlasso.core.selected import Selected
+from streamlasso.core.state import COUNT, FIXED, NOT_NEGATIVE, WEIGHT, WITH_INTERCEPT, Column, array, below, numbers
 from streamlasso.memories import Forgetting
 from streamlasso.tuners import LogRMS
 
@@ -96,6 +95,14 @@ def exact_among(memories):
 @cython.cclass
 class MixtureLearner(Engine):
     """A mixture on one stream. All settings are checked by the faces; see `streamlasso.RAPRegressor`."""
+
+    STATE = (
+        numbers("dispersion", Column("dispersion", WEIGHT), Column("dispersion_weight", WEIGHT)),
+        array("born", FIXED, attribute="beginnings", range=COUNT, computed=True, dtype=np.int64),
+        array("model", WITH_INTERCEPT, exchanged=np.negative),
+        numbers("lam", Column("lam", NOT_NEGATIVE)),
+        numbers("seen", Column("n_seen", COUNT), Column("code", below(N_STATUSES)), dtype=np.int64),
+    )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
         m: cython.Py_ssize_t
@@ -444,33 +451,22 @@ class MixtureLearner(Engine):
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
-    def state(self):
-        """What the next row needs, as named arrays: exactly what a checkpoint holds."""
-        state = {
-            "dispersion": np.array([self.dispersion, self.dispersion_weight]),
-            "born": np.array(self.born, dtype=np.int64) + 1,
-            "model": np.array(self.model),
-            "lam": np.array([self.lam]),
-            "seen": np.array([self.n_seen, self.code], dtype=np.int64),
-        }
-        for name, part in self._parts().items():
-            state.update({f"{name}/{key}": value for key, value in part.state().items()})
-        return state
+    def parts(self):
+        banks = {f"bank{m}/": bank for m, bank in enumerate(self.banks)}
+        return {**banks, "bounds/": self.bounds, "shares/": self.shares}
 
-    def _restore(self, state):
+    @property
+    def beginnings(self):
+        """The rows seen with the first of each memory; 0 where there is none."""
+        return np.asarray(self.born) + 1
+
+    @beginnings.setter
+    def beginnings(self, rows):
+        np.asarray(self.born)[:] = rows - 1
+
+    def _check_together(self, state):
         there = state["born"] > 0
-        if not 0 <= state["seen"][1] < len(STATUS) or np.any(state["born"] - 1 > state["seen"][0]):
-            raise ValueError("the status, or when a memory began, is not one of these settings")
+        if np.any(state["born"] - 1 > state["seen"][0]):
+            raise ValueError("a memory began after the last row")
         if not np.all(there[: self.n_permanent]) or np.any((state["shares/alive"] != 0) != there):
             raise ValueError("memories that are not there have weight")
-        self.dispersion, self.dispersion_weight = state["dispersion"]
-        np.asarray(self.born)[:] = state["born"] - 1
-        np.asarray(self.model)[:] = state["model"]
-        self.lam = state["lam"][0]
-        self.n_seen, self.code = state["seen"]
-        for name, part in self._parts().items():
-            part.restore(under(name + "/", state))
-
-    def _parts(self):
-        banks = {f"bank{m}": bank for m, bank in enumerate(self.banks)}
-        return {**banks, "bounds": self.bounds, "shares": self.shares}

@@ -1,11 +1,14 @@
 cimport cython
 
+from streamlasso.core.state cimport Stateful
+
+
 @cython.final
-cdef class Scaler:
+cdef class Scaler(Stateful):
     cdef readonly Py_ssize_t p
-    cdef double[::1] mean, scatter, peak
-    cdef double weight, y_mean, y_scatter
-    cdef bint stale
+    cdef readonly double[::1] mean, scatter, peak
+    cdef public double weight, y_mean, y_scatter
+    cdef public bint stale
 
     cdef void add(self, const double* x, double y, double weight) noexcept nogil
     cdef void remove(self, const double* x, double y, double weight) noexcept nogil
@@ -15,12 +18,12 @@ cdef class Scaler:
 
 
 @cython.final
-cdef class Moments:
+cdef class Moments(Stateful):
     cdef readonly Py_ssize_t p
     cdef readonly bint centred
-    cdef double[:, ::1] S, rows, signed
-    cdef double[::1] c, mean
-    cdef double weight, target_mean, target_scatter
+    cdef readonly double[:, ::1] S, rows, signed
+    cdef readonly double[::1] c, mean
+    cdef public double weight, target_mean, target_scatter
     cdef Py_ssize_t n_pending
 
     cdef double* add(self, const double* x, double target, double weight) noexcept nogil
@@ -35,10 +38,11 @@ cdef class Moments:
 
 
 @cython.final
-cdef class Ring:
-    cdef readonly Py_ssize_t capacity, count, start
-    cdef double[:, ::1] x
-    cdef double[::1] y, weight, curvature, target
+cdef class Ring(Stateful):
+    cdef readonly Py_ssize_t p, capacity, start
+    cdef public Py_ssize_t count
+    cdef readonly double[:, ::1] x
+    cdef readonly double[::1] y, weight, curvature, target
 
     cdef Py_ssize_t slot(self, Py_ssize_t i) noexcept nogil
     cdef void clear(self) noexcept nogil

@@ -22,6 +22,8 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
 from cython.cimports.streamlasso.core.kernels import axpy, axpy4
 
+from streamlasso.core.state import COLUMNS, FEATURES, FINITE, ROWS, WEIGHT, Column, array, complement, numbers, table
+
 #: Rows waiting to be added to S: a rank-4 update costs little more than a rank-one update, which is bound by memory.
 PENDING = cython.declare(cython.Py_ssize_t, 4)
 #: OpenBLAS starts a second thread above this many multiplications; for updates this small that costs more than it
@@ -32,6 +34,19 @@ ONE_THREAD = cython.declare(cython.Py_ssize_t, 262144)
 @cython.cclass
 class Scaler:
     """Running weighted mean and scatter of each feature and of the response; the scatter gives `scale_j`."""
+
+    STATE = (
+        array("mean", FEATURES, range=FINITE),
+        array("scatter", FEATURES, range=FINITE),
+        array("peak", FEATURES, range=FINITE),
+        numbers(
+            "sums",
+            Column("weight", WEIGHT),
+            Column("y_mean", FINITE, complement),
+            Column("y_scatter", FINITE),
+            Column("stale", FINITE),
+        ),
+    )
 
     def __cinit__(self, p: cython.Py_ssize_t):
         self.p = p
@@ -104,20 +119,6 @@ class Scaler:
         self.weight *= factor
         self.y_scatter *= factor
 
-    def state(self):
-        return {
-            "mean": np.array(self.mean),
-            "scatter": np.array(self.scatter),
-            "peak": np.array(self.peak),
-            "sums": np.array([self.weight, self.y_mean, self.y_scatter, self.stale]),
-        }
-
-    def restore(self, state):
-        np.asarray(self.mean)[:] = state["mean"]
-        np.asarray(self.scatter)[:] = state["scatter"]
-        np.asarray(self.peak)[:] = state["peak"]
-        self.weight, self.y_mean, self.y_scatter, self.stale = state["sums"]
-
 
 @cython.cclass
 class Moments:
@@ -125,6 +126,20 @@ class Moments:
 
     S in full is `S + rows' signed`: the newest rows wait, up to PENDING of them, to be added together.
     """
+
+    STATE = (
+        array("S", FEATURES, FEATURES, range=FINITE),
+        array("c", FEATURES, range=FINITE, exchanged=np.negative),
+        array("mean", FEATURES, range=FINITE),
+        array("rows", ROWS, FEATURES, range=FINITE),
+        array("signed", ROWS, FEATURES, range=FINITE),
+        numbers(
+            "sums",
+            Column("weight", WEIGHT),
+            Column("target_mean", FINITE, np.negative),
+            Column("target_scatter", FINITE),
+        ),
+    )
 
     def __cinit__(self, p: cython.Py_ssize_t, centred: cython.bint):
         self.p = p
@@ -296,34 +311,38 @@ class Moments:
                 s += self.signed[m, members[i]] * b[i]
             axpy(self.p, -s, cython.address(self.rows[m, 0]), out)
 
-    def state(self):
-        return {
-            "S": np.array(self.S),
-            "c": np.array(self.c),
-            "mean": np.array(self.mean),
-            "rows": np.array(self.rows[: self.n_pending]),
-            "signed": np.array(self.signed[: self.n_pending]),
-            "sums": np.array([self.weight, self.target_mean, self.target_scatter]),
-        }
+    @property
+    def count(self):
+        """Rows that wait."""
+        return self.n_pending
 
-    def restore(self, state):
-        n = len(state["rows"])
-        if n > PENDING:
-            raise ValueError("more rows wait to be added than there is room for")
-        np.asarray(self.S)[:] = state["S"]
-        np.asarray(self.c)[:] = state["c"]
-        np.asarray(self.mean)[:] = state["mean"]
-        np.asarray(self.rows)[:n] = state["rows"]
-        np.asarray(self.signed)[:n] = state["signed"]
+    @count.setter
+    def count(self, n):
         self.n_pending = n
-        self.weight, self.target_mean, self.target_scatter = state["sums"]
+
+    @property
+    def capacity(self):
+        return PENDING
 
 
 @cython.cclass
 class Ring:
     """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with."""
 
+    STATE = (
+        array("x", ROWS, FEATURES, range=FINITE),
+        table(
+            "rest",
+            (ROWS, COLUMNS),
+            Column("y", FINITE, complement),
+            Column("weight", WEIGHT),
+            Column("curvature", WEIGHT),
+            Column("target", FINITE, np.negative),
+        ),
+    )
+
     def __cinit__(self, capacity: cython.Py_ssize_t, p: cython.Py_ssize_t):
+        self.p = p
         self.capacity = capacity
         self.x = np.zeros((max(capacity, 1), p))
         self.y = np.zeros(max(capacity, 1))
@@ -358,18 +377,10 @@ class Ring:
             self.weight[i] *= factor
             self.curvature[i] *= factor
 
-    def state(self):
-        """The rows, oldest first."""
+    def _get(self, name):
+        """Oldest first."""
         order = (self.start + np.arange(self.count)) % max(self.capacity, 1)
-        columns = [self.y, self.weight, self.curvature, self.target]
-        return {"x": np.asarray(self.x)[order], "rest": np.column_stack([np.asarray(c)[order] for c in columns])}
+        return np.asarray(getattr(self, name))[order]
 
-    def restore(self, state):
-        n = len(state["x"])
-        if n > self.capacity:
-            raise ValueError("more rows are kept whole than there is room for")
-        np.asarray(self.x)[:n] = state["x"]
-        np.asarray(self.y)[:n], np.asarray(self.weight)[:n] = state["rest"][:, 0], state["rest"][:, 1]
-        np.asarray(self.curvature)[:n], np.asarray(self.target)[:n] = state["rest"][:, 2], state["rest"][:, 3]
+    def _filled(self):
         self.start = 0
-        self.count = n

@@ -3,6 +3,7 @@ cimport cython
 from streamlasso.core.learner cimport Learner
 from streamlasso.core.objective cimport LeastSquares
 from streamlasso.core.record cimport Record
+from streamlasso.core.state cimport Stateful
 
 
 @cython.final
@@ -24,7 +25,7 @@ cdef class Node(LeastSquares):
 
 
 @cython.final
-cdef class Neighbourhoods:
+cdef class Neighbourhoods(Stateful):
     cdef readonly list learners
     cdef Commons commons
     cdef void** each

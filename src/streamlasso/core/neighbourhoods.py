@@ -19,8 +19,6 @@ from cython.cimports.streamlasso.core.learner import Learner
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.record import Record, as_records
 
-from streamlasso.core.engine import under
-
 
 @cython.cclass
 class Commons(LeastSquares):
@@ -113,7 +111,11 @@ class Node(LeastSquares):
         return max(rest, 0.0) / self.scaler.weight
 
     def parts(self):
-        return {"active": self.active}
+        return {"active.": self.active}
+
+    def _check_together(self, state):
+        """No rows are kept here."""
+        return
 
 
 @cython.cclass
@@ -211,18 +213,16 @@ class Neighbourhoods:
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
-    def state(self):
-        """The commons, the same whichever nodes are here, and each node, as named arrays."""
-        state = {f"commons/{key}": value for key, value in self.commons.state().items()}
-        for i, learner in enumerate(self.learners):
-            state.update({f"node{self.first + i}/{key}": value for key, value in learner.state().items()})
-        return state
+    def parts(self):
+        """The commons, the same whichever nodes are here, and each node."""
+        return {"commons/": self.commons, **{f"node{self.first + i}/": self.learners[i] for i in range(self.n)}}
 
-    def restore(self, state):
-        """Of the state of a whole network what belongs here."""
-        self.commons.restore(under("commons/", state))
-        for i, learner in enumerate(self.learners):
-            learner.restore(under(f"node{self.first + i}/", state))
+    def _check_together(self, state):
+        seen = state["commons/counts"][0]
+        if any(tuple(state[f"node{self.first + i}/counts"]) != (seen, 0, 0) for i in range(self.n)):
+            raise ValueError("nodes have not seen the rows of their covariance")
+
+    def _filled(self):
         self.commons.share()
 
 

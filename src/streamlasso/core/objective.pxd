@@ -1,9 +1,10 @@
 from streamlasso.core.active_set cimport ActiveSet
 from streamlasso.core.moments cimport Moments, Ring, Scaler
+from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
 
-cdef class Objective:
+cdef class Objective(Stateful):
     cdef readonly Py_ssize_t p
     cdef Family family
     cdef Scaler scaler
@@ -11,10 +12,13 @@ cdef class Objective:
     cdef Ring ring
     cdef ActiveSet active
     cdef bint fit_intercept, standardize, diagonal
-    cdef double l1_ratio, decay, unit, intercept, norm, lam_max
-    cdef double[::1] penalty_factor, v, size, slope_b, slope_mean
+    cdef public double unit, intercept, lam_max
+    cdef double l1_ratio, decay, norm
+    cdef readonly double[::1] v, size
+    cdef double[::1] penalty_factor, slope_b, slope_mean
     cdef Py_ssize_t[::1] slope_members
-    cdef Py_ssize_t n_free, window, history, n_seen, n_whole, n_removed, n_slope
+    cdef public Py_ssize_t n_seen, n_whole, n_removed
+    cdef Py_ssize_t n_free, window, history, n_slope
 
     cdef double predict(self, const double* x) noexcept nogil
     cdef int absorb(self, const double* x, double y, double weight) except -1 nogil

@@ -28,7 +28,7 @@ from cython.cimports.streamlasso.core.active_set import ActiveSet
 from cython.cimports.streamlasso.core.moments import Moments, Ring, Scaler
 from cython.cimports.streamlasso.families.base import Family
 
-from streamlasso.core.engine import under
+from streamlasso.core.state import COUNT, FEATURES, PENALTY, Column, Range, array, numbers
 
 #: A condition of the Gaussian problem holds if it holds to this share of sd(x_j) sd(y).
 TOLERANCE = cython.declare(cython.double, 1e-12)
@@ -39,10 +39,23 @@ SHRINK = cython.declare(cython.double, 2.0**-200)
 #: Ridge has no finite lam_max; glmnet's convention is to take the one of this l1_ratio.
 LEAST_L1_RATIO = cython.declare(cython.double, 1e-3)
 
+_UNIT = Range("larger than 0, at most 2^200", lambda x: (x > 0) & (x <= 1.0 / SHRINK))
+
 
 @cython.cclass
 class Objective:
     """The rows, the units, the minimiser and its derivative; `learner.py` joins them into the step."""
+
+    STATE = (
+        array("units.v", FEATURES, range=PENALTY, new=np.inf),
+        array("units.size", FEATURES),
+        array("units.g", FEATURES, exchanged=np.negative),
+        numbers("point", Column("intercept", exchanged=np.negative), Column("lam_max")),
+        numbers("unit", Column("unit", _UNIT)),
+        numbers(
+            "counts", Column("n_seen", COUNT), Column("n_whole", COUNT), Column("n_removed", COUNT), dtype=np.int64
+        ),
+    )
 
     def __cinit__(
         self,
@@ -314,34 +327,23 @@ class Objective:
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
-    def state(self):
-        """What the next row needs, as named arrays."""
-        out = {
-            "units.v": np.array(self.v),
-            "units.size": np.array(self.size),
-            "units.g": np.array(self.active.g),
-            "point": np.array([self.intercept, self.lam_max]),
-            "unit": np.array([self.unit]),
-            "counts": np.array([self.n_seen, self.n_whole, self.n_removed], dtype=np.int64),
-        }
-        for name, part in self.parts().items():
-            out.update({f"{name}.{key}": value for key, value in part.state().items()})
-        return out
+    @property
+    def g(self):
+        return self.active.g
 
-    def restore(self, state):
-        np.asarray(self.v)[:] = state["units.v"]
-        np.asarray(self.size)[:] = state["units.size"]
-        np.asarray(self.active.g)[:] = state["units.g"]
-        self.intercept, self.lam_max = state["point"]
-        self.unit = state["unit"][0]
-        self.n_seen, self.n_whole, self.n_removed = state["counts"]
-        for name, part in self.parts().items():
-            part.restore(under(name + ".", state))
-        if not 0 <= self.n_whole <= self.ring.count:
-            raise ValueError("fewer rows are kept than are said to be whole")
+    def _check_together(self, state):
+        """The rows that are kept are those that the memory and the family would have kept."""
+        n_rows, (n_seen, n_whole, n_removed) = len(state["ring.x"]), state["counts"]
+        if (
+            n_rows != min(n_seen, self.window or self.history)
+            or n_whole > min(n_rows, self.history)
+            or (not self.window and n_whole != n_rows)
+            or n_removed > self.window
+        ):
+            raise ValueError(f"{n_rows} rows kept of {n_seen}, {n_whole} of them whole, {n_removed} removed")
 
     def parts(self):
-        return {"scaler": self.scaler, "moments": self.moments, "ring": self.ring, "active": self.active}
+        return {"scaler.": self.scaler, "moments.": self.moments, "ring.": self.ring, "active.": self.active}
 
 
 @cython.cclass
@@ -418,4 +420,4 @@ class LeastSquares(Objective):
 
     def parts(self):
         parts = Objective.parts(self)
-        return {**parts, "null": self.null} if self.n_free > 0 else parts
+        return {**parts, "null.": self.null} if self.n_free > 0 else parts

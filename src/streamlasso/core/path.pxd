@@ -12,11 +12,13 @@ cdef enum:
 cdef class Path(LeastSquares):
     cdef list actives
     cdef void** each
-    cdef Py_ssize_t n, leader
+    cdef public Py_ssize_t leader
+    cdef Py_ssize_t n
     cdef bint gaussian
     cdef double guess, eta_low, eta_high
-    cdef double[::1] power, lam, intercepts, z
-    cdef int[::1] code
+    cdef readonly double[::1] lam, intercepts
+    cdef readonly int[::1] code
+    cdef double[::1] power, z
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil
     cdef int settle(self, const double* weight) except -1 nogil

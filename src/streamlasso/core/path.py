@@ -24,9 +24,9 @@ from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.streamlasso.core.active_set import ActiveSet
 from cython.cimports.streamlasso.core.learner import FIRST_ROWS
 from cython.cimports.streamlasso.core.objective import LeastSquares
-from cython.cimports.streamlasso.core.record import WAITING
+from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
 
-from streamlasso.core.record import STATUS
+from streamlasso.core.state import COLUMNS, COUNT, FIXED, Column, array, below, numbers, table
 
 #: A weight that makes no difference: a solution of less may be PATIENCE rows old.
 HARDLY = cython.declare(cython.double, 1e-3)
@@ -40,6 +40,13 @@ LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
 @cython.cclass
 class Path(LeastSquares):
     """A memory's statistics with a solution for each power; `lay_out` says which."""
+
+    STATE = (
+        *LeastSquares.STATE,
+        table("solutions", (FIXED, COLUMNS), Column("lam"), Column("intercepts", exchanged=np.negative)),
+        array("codes", FIXED, attribute="code", range=below(N_STATUSES), dtype=np.int64),
+        numbers("place", Column("leader", COUNT), dtype=np.int64),
+    )
 
     def __dealloc__(self):
         free(self.each)
@@ -208,21 +215,10 @@ class Path(LeastSquares):
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
-    def state(self):
-        state = LeastSquares.state(self)
-        state["solutions"] = np.column_stack([self.lam, self.intercepts])
-        state["codes"] = np.array(self.code, dtype=np.int64)
-        state["place"] = np.array([self.leader], dtype=np.int64)
-        return state
-
-    def restore(self, state):
-        if not 0 <= state["place"][0] < self.n or np.any(state["codes"] >= len(STATUS)):
-            raise ValueError("a leader or a status that is none")
-        LeastSquares.restore(self, state)
-        np.asarray(self.lam)[:] = state["solutions"][:, 0]
-        np.asarray(self.intercepts)[:] = state["solutions"][:, 1]
-        np.asarray(self.code)[:] = state["codes"]
-        self.leader = state["place"][0]
-
     def parts(self):
-        return {**LeastSquares.parts(self), **{f"active{k}": self.actives[k] for k in range(1, self.n)}}
+        return {**LeastSquares.parts(self), **{f"active{k}.": self.actives[k] for k in range(1, self.n)}}
+
+    def _check_together(self, state):
+        LeastSquares._check_together(self, state)
+        if state["place"][0] >= self.n:
+            raise ValueError(f"place={state['place'][0]} is not one of {self.n} solutions")

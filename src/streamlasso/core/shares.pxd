@@ -1,16 +1,19 @@
 cimport cython
 
+from streamlasso.core.state cimport Stateful
+
 #: The shares that run side by side: 1/4, 1/16, ..., 4^-7.
 cdef enum:
     N_SHARES = 7
 
 
 @cython.final
-cdef class Shares:
+cdef class Shares(Stateful):
     cdef Py_ssize_t M, K, n_alive
-    cdef double[::1] alpha, pi, total, likelihood, common
-    cdef double[:, ::1] w
-    cdef signed char[::1] alive
+    cdef readonly double[::1] pi
+    cdef readonly double[:, ::1] w
+    cdef readonly signed char[::1] alive
+    cdef double[::1] alpha, total, likelihood, common
 
     cdef void start(self) noexcept nogil
     cdef void enter(self, Py_ssize_t m) noexcept nogil

@@ -21,6 +21,8 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import exp
 
+from streamlasso.core.state import FIXED, WEIGHT, array, below
+
 #: No share is ruled out for good.
 LEAST_PI = cython.declare(cython.double, 1e-200)
 
@@ -28,6 +30,12 @@ LEAST_PI = cython.declare(cython.double, 1e-200)
 @cython.cclass
 class Shares:
     """The weights of n_memories x n_penalties experts; a memory may not be there (yet, or any more)."""
+
+    STATE = (
+        array("pi", FIXED, range=WEIGHT),
+        array("w", FIXED, FIXED, range=WEIGHT),
+        array("alive", FIXED, range=below(2), dtype=np.int64),
+    )
 
     def __cinit__(self, n_memories: cython.Py_ssize_t, n_penalties: cython.Py_ssize_t):
         self.M = n_memories
@@ -154,12 +162,6 @@ class Shares:
                 best = k
         return best
 
-    def state(self):
-        return {"pi": np.array(self.pi), "w": np.array(self.w), "alive": np.array(self.alive, dtype=np.int64)}
-
-    def restore(self, state):
-        np.asarray(self.pi)[:] = state["pi"]
-        np.asarray(self.w)[:] = state["w"]
-        np.asarray(self.alive)[:] = state["alive"] != 0
-        self.n_alive = int(np.count_nonzero(state["alive"]))
+    def _filled(self):
+        self.n_alive = np.count_nonzero(self.alive)
         self._add_up()

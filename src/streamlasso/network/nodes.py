@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.engine import under
+from streamlasso.core.engine import Engine
 from streamlasso.core.learner import Learner
 from streamlasso.core.mixture import MixtureLearner
 from streamlasso.core.neighbourhoods import Neighbourhoods
 from streamlasso.core.record import RECORD
+from streamlasso.core.state import FIXED, Stateful, array
 from streamlasso.settings import has_mixture
 
 LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")
@@ -24,7 +25,20 @@ LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")
 NODES_A_THREAD, LEAST_WORK = 32, 300
 
 
-class _Separate:
+class _Node(Stateful):
+    """A node that shares nothing with others: its model, and the variance of what its predictions left."""
+
+    STATE = (array("variance", FIXED),)
+
+    def __init__(self, learner: Engine, variance: np.ndarray) -> None:
+        self.learner = learner
+        self.variance = variance
+
+    def parts(self) -> dict[str, Stateful]:
+        return {"": self.learner}
+
+
+class _Separate(Stateful):
     """Nodes that share nothing: families whose rows weigh differently in each regression, and competing models.
 
     variance : of what each node's predictions left, as far back as its memory reaches; 1 for families that have none
@@ -36,6 +50,7 @@ class _Separate:
         self.gaussian = settings["family"].quadratic
         self.learners = [kind(p, **{**settings, "penalty_factor": _barred(p, i)}) for i in range(first, last)]
         self.variance = np.zeros(last - first) if self.gaussian else np.ones(last - first)
+        self.nodes = [_Node(learner, self.variance[i : i + 1]) for i, learner in enumerate(self.learners)]
 
     @property
     def n_seen(self) -> int:
@@ -48,7 +63,7 @@ class _Separate:
         for t in range(len(X)):
             if self.gaussian:
                 squared, size = 2.0 * record[:, t, LOSS], np.maximum(record[:, t, SIZE], 1.0)
-                self.variance = self.variance + (squared - self.variance) / size
+                self.variance += (squared - self.variance) / size
             if variance is not None:
                 variance[:, t] = self.variance
 
@@ -56,18 +71,8 @@ class _Separate:
         coef = [np.append(learner.intercept, learner.coef) for learner in self.learners]
         return np.array(coef), self.variance
 
-    def state(self) -> dict[str, np.ndarray]:
-        state = {}
-        for i, learner in enumerate(self.learners):
-            state.update({f"node{self.first + i}/{key}": value for key, value in learner.state().items()})
-            state[f"node{self.first + i}/variance"] = self.variance[i : i + 1].copy()
-        return state
-
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        for i, learner in enumerate(self.learners):
-            node = under(f"node{self.first + i}/", state)
-            self.variance[i] = node.pop("variance")[0]
-            learner.restore(node)
+    def parts(self) -> dict[str, Stateful]:
+        return {f"node{self.first + i}/": node for i, node in enumerate(self.nodes)}
 
 
 def _barred(p: int, i: int) -> np.ndarray:
@@ -160,16 +165,12 @@ class Nodes:
         return {key: value for group in self.groups for key, value in group.state().items()}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        for group in self.groups:
-            group.restore(state)
-
-    def engines(self, state: dict[str, np.ndarray]) -> Iterator[tuple[Any, dict[str, np.ndarray]]]:
-        """Each node's engine with the state that it would have on its own, for a checkpoint to look at."""
-        commons = under("commons/", state)
-        for i, learner in enumerate(self.learners):
-            yield learner, {**commons, **under(f"node{i}/", state)}
-        if self.shared:
-            yield self.learners[0], {**under("node0/", state), **commons}
+        """The state that `state` gave, of any number of groups; a ValueError where it does not fit these settings."""
+        names = [group.names() for group in self.groups]
+        if set(state) != set().union(*names):
+            raise ValueError(f"the state of another network: {sorted(set(state) ^ set().union(*names))}")
+        for group, own in zip(self.groups, names, strict=True):
+            group.restore({name: state[name] for name in own})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _revived, (self.n_features, self.settings, len(self.groups), self.state())

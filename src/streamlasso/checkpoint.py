@@ -24,7 +24,7 @@ from safetensors.numpy import save as bytes_of
 
 from streamlasso import families, memories, penalties, tuners
 from streamlasso._files import write_whole
-from streamlasso.core.columns import Columns
+from streamlasso.core.dict_rows import DictRows
 from streamlasso.core.mixture import competing
 from streamlasso.settings import build_learner, has_mixture
 
@@ -147,7 +147,7 @@ def _as_json(name: str, value: Any) -> Any:
         return {"type": "tuple", "items": _as_json(name, list(value))}
     if isinstance(value, Mapping):
         return {"type": "dict", "items": [[_as_json(name, key), _as_json(name, item)] for key, item in value.items()]}
-    if isinstance(value, Columns):
+    if isinstance(value, DictRows):
         return {"type": "columns", "names": _as_json(name, value.names), "width": value.width}
     if type(value) is PARTS.get(type(value).__name__):
         return {"type": type(value).__name__, **_all_as_json(_arguments(value))}
@@ -249,7 +249,7 @@ def _from_json(value: Any) -> Any:
     if kind == "dict":
         return dict(_from_json(value["items"]))
     if kind == "columns":
-        return Columns(_from_json(value["names"]), value["width"])
+        return DictRows(_from_json(value["names"]), value["width"])
     if kind == "array":
         return _array(value["dtype"], _from_json(value["items"]))
     return PARTS[kind](**_all_from_json(value))

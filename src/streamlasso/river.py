@@ -18,7 +18,7 @@ except ImportError as error:
 
 from streamlasso import checkpoint
 from streamlasso._html import learnt_html
-from streamlasso.core.columns import Columns, number
+from streamlasso.core.dict_rows import DictRows, number
 from streamlasso.core.engine import Engine
 from streamlasso.core.selected import Selected
 from streamlasso.core.values import first_unfit
@@ -46,13 +46,13 @@ NAMES = """Features have names. A new name is a feature that was 0 until now; a 
 class _RAP(Parameters):
     """What both estimators share: learners as wide as the columns that the names have."""
 
-    columns_: Columns
+    columns_: DictRows
     learners_: list[Engine]
 
     def _start(self, settings: dict[str, Any]) -> None:
         """A learner that has seen no row: the features with a factor of their own, and one column without a name."""
         factors = _penalty_factor(settings["penalty_factor"])
-        self.columns_ = Columns(factors, len(factors) + 1)
+        self.columns_ = DictRows(factors, len(factors) + 1)
         settings = {**settings, "penalty_factor": [*factors.values(), 1.0]}
         self.learners_ = [build_learner(self.columns_.width, settings)]
 
@@ -79,19 +79,19 @@ class _RAP(Parameters):
         """Do the labels belong to the learners? A checkpoint asks before it hands out a model."""
         return self.columns_.width == self.learners_[0].n_features and len(self.learners_) == 1
 
-    def _room_for(self, names: Iterable[Hashable]) -> tuple[Columns, list[Engine]]:
+    def _room_for(self, names: Iterable[Hashable]) -> tuple[DictRows, list[Engine]]:
         """Columns and learners that have these names too. Nothing is theirs until the rows are learnt."""
         # Where features tie, the first column wins: so it must not matter in which order a row names them.
         new = sorted((name for name in names if name not in self.columns_), key=str)
         if not new:
             return self.columns_, self.learners_
         n = len(self.columns_.names) + len(new)
-        columns = Columns([*self.columns_.names, *new], max(n, self.columns_.width))
+        columns = DictRows([*self.columns_.names, *new], max(n, self.columns_.width))
         if n <= self.columns_.width:
             return columns, self.learners_
         if self.n_seen_ > 0:
             # Growing copies p^2 numbers. Names that come one by one find columns ready, all 0 until then.
-            columns = Columns(columns.names, n + n // 4)
+            columns = DictRows(columns.names, n + n // 4)
         return columns, [learner.grown(columns.width) for learner in self.learners_]
 
     def _repr_html_(self) -> str:
@@ -304,7 +304,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
         self._learn(columns, learners, rows, labels, weights)
 
     def _learn(
-        self, columns: Columns, learners: list[Engine], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
+        self, columns: DictRows, learners: list[Engine], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
     ) -> None:
         """Piece by piece, each without new classes; the model changes only when all pieces are learnt."""
         if not weights.any():
@@ -439,7 +439,7 @@ def _names(X: Any) -> list[Hashable]:
     return list(X.columns)
 
 
-def _rows(columns: Columns, X: pd.DataFrame) -> np.ndarray:
+def _rows(columns: DictRows, X: pd.DataFrame) -> np.ndarray:
     """The frame as the engine takes it. Values of names without a column are looked at, then left out."""
     rows = np.zeros((len(X), columns.width))
     for name, values in X.items():

@@ -259,8 +259,8 @@ def test_an_exact_model_solves_its_problem_while_it_is_believed(family, memory):
     stream.y[:] = np.clip(stream.y, *np.quantile(stream.y, [0.1, 0.9]))
     stream.y[0], stream.y[1] = stream.y.min(), stream.y.max()
     model = mixture(stream, family=family, memory=memory, tuner=Mixture(factors=(0.95,), starts=2))
-    exact = [m for m, bank in enumerate(model.banks) if bank.alike]
-    assert [model.banks[m].memory for m in exact] == {
+    exact = [m for m, group in enumerate(model.experts) if group.alike]
+    assert [model.experts[m].memory for m in exact] == {
         type(None): [Forgetting(0.95), Forgetting(1.0)],
         Forgetting: [Forgetting(0.9)],
         AdaptiveForgetting: [Forgetting(0.95), Forgetting(1.0)],
@@ -271,7 +271,7 @@ def test_an_exact_model_solves_its_problem_while_it_is_believed(family, memory):
         for m in exact:
             if t < 12 or (model.weights[m].sum() < 0.05 and (t + 1) % 32 > 0):
                 continue
-            w = model.banks[m].memory.decay ** np.arange(t, -1.0, -1.0)
+            w = model.experts[m].memory.decay ** np.arange(t, -1.0, -1.0)
             lam, lam_max, path = model.expert(m, 0)
             problem = Problem(stream.X[: t + 1], stream.y[: t + 1], w, family)
             assert problem.violation(path[0], path[1:], lam) <= 1e-6 * lam_max

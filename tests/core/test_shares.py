@@ -118,7 +118,7 @@ def forged(model, intercepts, w, pi, alive):
     state["shares/alive"] = alive.astype(np.int64)
     state["born"] = np.where(alive, np.maximum(state["born"], 1), 0)
     for m in range(n_memories):
-        if model.banks[m].alike:
+        if model.experts[m].alike:
             continue
         state[f"bank{m}/solutions"][:, 1] = intercepts[m]
         for k in range(n_penalties):
@@ -146,7 +146,7 @@ def test_weights_stay_weights_whatever_experts_say(data):
     stream.y = family.sample(rng, np.zeros(21))
     model = mixture(stream, family=family, tuner=Mixture(powers=powers, factors=(), starts=starts))
     run(model, stream.part(0, 20))
-    stay = [True] * (len(model.banks) - starts)
+    stay = [True] * (len(model.experts) - starts)
     alive = np.array([*stay, *data.draw(st.lists(st.booleans(), min_size=starts, max_size=starts), "alive")])
     shape = (len(alive), len(powers))
     n_experts = len(alive) * len(powers)

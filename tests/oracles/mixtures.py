@@ -66,7 +66,7 @@ def experts(model, state=None):
 
 def single_weights(model):
     """(memory, penalty): the weight of each expert by itself; one model in all places has what all of them have."""
-    alike = np.array([bank.alike for bank in model.banks])[:, None]
+    alike = np.array([group.alike for group in model.experts])[:, None]
     return np.where(alike, model.weights.sum(axis=1, keepdims=True), model.weights)
 
 

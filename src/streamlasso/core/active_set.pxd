@@ -1,8 +1,9 @@
 cimport cython
 
 from streamlasso.core.factor cimport Factor
-from streamlasso.core.moments cimport Moments
+from streamlasso.core.pointers cimport Pointers
 from streamlasso.core.state cimport Stateful
+from streamlasso.core.statistics cimport Moments
 
 @cython.final
 cdef class ActiveSet(Stateful):
@@ -49,3 +50,12 @@ cdef class ActiveSet(Stateful):
     cdef void _rest(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t _wake(self) noexcept nogil
     cdef int _coordinate_descent(self, Moments m) noexcept nogil
+
+
+@cython.final
+cdef class ActiveSets(Pointers):
+    cdef void absorb(self, double* z) noexcept nogil
+    cdef void expel(self, double* z) noexcept nogil
+    cdef void lose_track(self) noexcept nogil
+    cdef void scale(self, double factor) noexcept nogil
+    cdef void reset(self) noexcept nogil

@@ -28,7 +28,9 @@ from cython.cimports.libc.math import fabs, isinf
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.factor import Factor
 from cython.cimports.streamlasso.core.kernels import axpy
+from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.record import OK, SINGULAR
+from cython.cimports.streamlasso.core.state import Stateful
 
 from streamlasso.core.state import ANY, COLUMNS, COUNT, ROWS, SIGN, Column, array, numbers, table
 
@@ -40,12 +42,12 @@ DEPENDENT = cython.declare(cython.double, 1e-12)
 #: Where refinement stalls, rounding is let off by this factor; beyond it the block counts as singular.
 ILL_CONDITIONED = cython.declare(cython.double, 100.0)
 
-SIZE = cython.declare(cython.size_t, cython.sizeof(cython.double))
-SIZE_INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
+DOUBLE = cython.declare(cython.size_t, cython.sizeof(cython.double))
+INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
 
 
 @cython.cclass
-class ActiveSet:
+class ActiveSet(Stateful):
     """The members, their signs and coefficients, and the factor of their block."""
 
     STATE = (
@@ -120,9 +122,9 @@ class ActiveSet:
     def remember(self):
         """Keep a copy of the solution."""
         self.kept = self.factor.k
-        memcpy(cython.address(self.kept_members[0]), cython.address(self.members[0]), self.kept * SIZE_INDEX)
-        memcpy(cython.address(self.kept_b[0]), cython.address(self.b[0]), self.kept * SIZE)
-        memcpy(cython.address(self.kept_sign[0]), cython.address(self.sign[0]), self.kept * SIZE)
+        memcpy(cython.address(self.kept_members[0]), cython.address(self.members[0]), self.kept * INDEX)
+        memcpy(cython.address(self.kept_b[0]), cython.address(self.b[0]), self.kept * DOUBLE)
+        memcpy(cython.address(self.kept_sign[0]), cython.address(self.sign[0]), self.kept * DOUBLE)
 
     def recall(self):
         """The solution as it was remembered; the factor is not kept."""
@@ -348,7 +350,7 @@ class ActiveSet:
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         g: cython.p_double = cython.address(self.g[0])
-        memcpy(g, cython.address(m.c[0]), self.p * SIZE)
+        memcpy(g, cython.address(m.c[0]), self.p * DOUBLE)
         m.times(cython.address(self.members[0]), self.factor.k, cython.address(self.b[0]), g)
         if self.has_ridge:
             for i in range(self.factor.k):
@@ -527,3 +529,38 @@ class ActiveSet:
             raise ValueError("the active set names a feature twice, or one that is not there")
         if not broken and not np.all(np.diagonal(state["factor"]) > 0):
             raise ValueError("a factor must have a positive diagonal")
+
+
+@cython.cclass
+class ActiveSets(Pointers):
+    """The active sets that follow one S."""
+
+    def absorb(self, z):
+        """S has become S + z z'."""
+        i: cython.Py_ssize_t
+        for i in range(self.n):
+            cython.cast(ActiveSet, self.at[i]).absorb(z)
+
+    def expel(self, z):
+        """S has become S - z z'."""
+        i: cython.Py_ssize_t
+        for i in range(self.n):
+            cython.cast(ActiveSet, self.at[i]).expel(z)
+
+    def lose_track(self):
+        """S is new: the factors have to be."""
+        i: cython.Py_ssize_t
+        for i in range(self.n):
+            cython.cast(ActiveSet, self.at[i]).broken = True
+
+    def scale(self, factor):
+        """S times factor."""
+        i: cython.Py_ssize_t
+        for i in range(self.n):
+            cython.cast(ActiveSet, self.at[i]).factor.scale(factor)
+
+    def reset(self):
+        """Everything at zero."""
+        i: cython.Py_ssize_t
+        for i in range(self.n):
+            cython.cast(ActiveSet, self.at[i]).reset()

@@ -16,7 +16,8 @@ very end (a class, a count of 0), it is the estimate of Krichevsky and Trofimov 
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs
-from cython.cimports.streamlasso.core.learner import FIRST_ROWS
+from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
 from streamlasso.core.state import COLUMNS, COUNT, FEATURES, Column, complement, numbers, table
 
@@ -36,7 +37,7 @@ def _trust(value: cython.double, low: cython.double, high: cython.double) -> cyt
 
 
 @cython.cclass
-class Bounds:
+class Bounds(Stateful):
     """The ranges of p features, of the response, and of eta."""
 
     STATE = (

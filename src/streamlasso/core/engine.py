@@ -4,6 +4,7 @@
 import cython
 import numpy as np
 from cython.cimports.streamlasso.core.record import as_records
+from cython.cimports.streamlasso.core.state import Stateful
 
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.core.selected import Selected
@@ -22,8 +23,8 @@ def revive(cls, n_features, settings, state):
 
 
 @cython.cclass
-class Engine:
-    """A model on a stream: `_step` learns a mini-batch, `eta_at` predicts a row, `_trace` says what the model is."""
+class Engine(Stateful):
+    """A model on a stream: `_step` learns a mini-batch, `eta_at` predicts a row, `write_model` writes it out."""
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -91,7 +92,7 @@ class Engine:
         traced: cython.bint = coef is not None
         w: cython.const[cython.double][::1] = weight if weighted else _NOTHING
         out: cython.double[:, ::1] = record if recorded else np.empty((min(self.batch_size, n), len(RECORD)))
-        path: cython.double[:, ::1] = coef if traced else _NO_ROWS
+        model: cython.double[:, ::1] = coef if traced else _NO_ROWS
         with cython.nogil:
             while i < n:
                 size = min(self.batch_size, n - i)
@@ -104,7 +105,7 @@ class Engine:
                 )
                 if traced:
                     for q in range(i, i + size):
-                        self._trace(cython.address(path[q, 0]))
+                        self.write_model(cython.address(model[q, 0]))
                 i += size
 
     def _step(self, n, X, y, w, out):
@@ -115,7 +116,7 @@ class Engine:
         """eta of one row."""
         return 0.0
 
-    def _trace(self, path):
+    def write_model(self, model):
         """Intercept and coefficients now, into p + 1 numbers."""
         return
 
@@ -143,8 +144,8 @@ class Engine:
 
     def _coefficients(self):
         out = np.empty(self.p + 1)
-        path: cython.double[::1] = out
-        self._trace(cython.address(path[0]))
+        model: cython.double[::1] = out
+        self.write_model(cython.address(model[0]))
         return out
 
     @property

@@ -5,10 +5,6 @@ from streamlasso.core.objective cimport Objective
 from streamlasso.core.record cimport Record
 from streamlasso.tuners.base cimport Tuner
 
-#: The first rows, in which a model stays empty.
-cdef enum:
-    FIRST_ROWS = 10
-
 
 @cython.final
 cdef class Learner(Engine):

@@ -18,8 +18,9 @@ from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
-from cython.cimports.streamlasso.core.values import weight_of
+from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
+from streamlasso.core.objective import problem_of
 from streamlasso.core.state import COUNT, FIXED, NOT_NEGATIVE, Column, array, below, numbers
 
 #: lam stays at lam_max, where the model is empty, for FIRST_ROWS, then starts at this share of it: after two rows all
@@ -69,6 +70,7 @@ class Learner(Engine):
         if penalty_factor is None:
             penalty_factor = np.ones(n_features)
         kind = LeastSquares if family.quadratic else Likelihood
+        rows_kept = 0 if family.quadratic else whole_rows(history, batch_size, memory.length)
         self.settings = dict(
             family=family,
             memory=memory,
@@ -100,18 +102,7 @@ class Learner(Engine):
             lambda_init = tuner.lambda_init
         self.started = lambda_init is not None
         self.lam = lambda_init if self.started else 0.0
-        self.objective = kind(
-            n_features,
-            family,
-            penalty_factor,
-            penalty.l1_ratio,
-            fit_intercept,
-            standardize,
-            gradient == "diagonal",
-            memory.decay,
-            memory.length,
-            0 if family.quadratic else whole_rows(history, batch_size, memory.length),
-        )
+        self.objective = kind(problem_of(self.settings, memory, rows_kept))
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -229,13 +220,13 @@ class Learner(Engine):
     def eta_at(self, x):
         return self.objective.predict(x)
 
-    def _trace(self, path):
+    def write_model(self, model):
         q: cython.Py_ssize_t
-        path[0] = self.objective.intercept
+        model[0] = self.objective.intercept
         for q in range(self.p):
-            path[1 + q] = 0.0
+            model[1 + q] = 0.0
         for q in range(self.objective.active.factor.k):
-            path[1 + self.objective.active.members[q]] = self.objective.active.b[q]
+            model[1 + self.objective.active.members[q]] = self.objective.active.b[q]
 
     # --- what a person wants to see -----------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 cimport cython
 
 from streamlasso.core.active_set cimport ActiveSet
-from streamlasso.core.moments cimport Moments, Ring, Scaler
+from streamlasso.core.statistics cimport Moments, Ring, Scaler
 from streamlasso.core.objective cimport Objective
 
 

@@ -24,23 +24,22 @@ until they differ: for one class this is the estimate of Krichevsky and Trofimov
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
-from cython.cimports.streamlasso.core.active_set import ActiveSet
+from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
 from cython.cimports.streamlasso.core.kernels import axpy, dot
-from cython.cimports.streamlasso.core.moments import Moments
 from cython.cimports.streamlasso.core.objective import Objective
 from cython.cimports.streamlasso.core.record import OK, SINGULAR, UNFINISHED
+from cython.cimports.streamlasso.core.statistics import Moments
 
 from streamlasso.core.state import Column, numbers
 
 #: A condition holds if it holds to this share of lam_max, in the units of its feature.
-TOLERANCE = cython.declare(cython.double, 1e-10)
+LIKELIHOOD_TOLERANCE = cython.declare(cython.double, 1e-10)
 #: The same for the model without penalised features, as a share of sum_i w_i |loss'_i|, and what rounding leaves of
 #: that.
 NULL_TOLERANCE = cython.declare(cython.double, 1e-12)
 ROUNDING = cython.declare(cython.double, 1e-14)
 #: Slopes this small say that an unpenalised feature separates the responses; the way to infinity ends here.
 SATURATED = cython.declare(cython.double, 1e-30)
-LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
 
 
 @cython.cclass
@@ -379,12 +378,13 @@ class Likelihood(Objective):
         numbers("null_intercept", Column("null_intercept", exchanged=np.negative)),
     )
 
-    def __cinit__(self, p: cython.Py_ssize_t, *args):
-        self.local = Moments(p, self.fit_intercept)
+    def __cinit__(self, problem):
+        self.local = Moments(self.p, self.fit_intercept)
         self.main = Newton(self)
         self.null = Newton(self)
         self.signal = 0.0
         self.active = self.main.active
+        self.actives = ActiveSets([self.active])
         self.active.has_ridge = self.l1_ratio < 1.0
 
     # --- the rows -----------------------------------------------------------------------------------------------
@@ -402,7 +402,7 @@ class Likelihood(Objective):
         x: cython.p_double = cython.address(self.ring.x[slot, 0])
         eta: cython.double = self.predict(x)
         slope: cython.double = self.family.slope_at(self.ring.y[slot], eta)
-        curvature: cython.double = max(self.family.curvature_at(self.ring.y[slot], eta), LEAST_CURVATURE)
+        curvature: cython.double = self.curvature_at(self.ring.y[slot], eta)
         self.ring.curvature[slot] = self.ring.weight[slot] * curvature
         self.ring.target[slot] = eta - slope / curvature
         self.moments.add(x, self.ring.target[slot], self.ring.curvature[slot])
@@ -466,8 +466,8 @@ class Likelihood(Objective):
         if self.active.has_ridge:
             self._ridge(self.active, lam)
         self.main.tolerate(
-            max(TOLERANCE * self.signal, ROUNDING * self.null.activity, SATURATED * weight),
-            TOLERANCE * weight * self.lam_max,
+            max(LIKELIHOOD_TOLERANCE * self.signal, ROUNDING * self.null.activity, SATURATED * weight),
+            LIKELIHOOD_TOLERANCE * weight * self.lam_max,
         )
         status = self.main.solve_or_restart(self.local)
         self.intercept = self.main.intercept

@@ -1,36 +1,37 @@
 cimport cython
 
-from streamlasso.core.bank cimport Bank
+from streamlasso.core.experts cimport Experts
 from streamlasso.core.bounds cimport Bounds
 from streamlasso.core.engine cimport Engine
+from streamlasso.core.pointers cimport Pointers
 from streamlasso.core.shares cimport Shares
 
 
 @cython.final
 cdef class MixtureLearner(Engine):
-    cdef readonly list banks
-    cdef void** each
-    cdef Py_ssize_t n_banks, n_permanent, n, K, every
+    cdef readonly list experts
+    cdef Pointers each
+    cdef Py_ssize_t n_memories, n_permanent, n, K, every
     cdef Bounds bounds
     cdef Shares shares
     cdef bint scaled
     cdef public double dispersion, dispersion_weight
     cdef readonly double[::1] model
-    cdef double[::1] loss, share_loss, guess, targets, weight
+    cdef double[::1] loss, share_loss, predicted, targets, weight
     cdef double[:, ::1] rows, etas
-    cdef Py_ssize_t[::1] born
+    cdef Py_ssize_t[::1] began
 
-    cdef int _judge(self, double y, double weight, double eta, const double* etas) except -1 nogil
-    cdef int _teach(self, Py_ssize_t n) except -1 nogil
-    cdef void _start_afresh(self) noexcept nogil
-    cdef int _ask(self, const double* row, double* etas) except -1 nogil
+    cdef int _evaluate(self, double y, double weight, double eta, const double* etas) except -1 nogil
+    cdef int _learn_all(self, Py_ssize_t n) except -1 nogil
+    cdef void _restart(self) noexcept nogil
+    cdef int _predict_all(self, const double* row, double* etas) except -1 nogil
     cdef double _loss_of(self, double y, double weight, double least, double eta) except? -1 nogil
-    cdef double _verdict(self, const double* etas) noexcept nogil
+    cdef double _prediction(self, const double* etas) noexcept nogil
     cdef double _average_of(self, const double* weights, const double* etas) noexcept nogil
     cdef void _measure_noise(self, double deviance) noexcept nogil
-    cdef double _opinion(self, Py_ssize_t m, const double* etas) noexcept nogil
+    cdef double _prediction_of(self, Py_ssize_t m, const double* etas) noexcept nogil
     cdef void _blend(self) noexcept nogil
     cdef double _average(self, int what) noexcept nogil
-    cdef Py_ssize_t _leading_bank(self) noexcept nogil
+    cdef Py_ssize_t _leading_memory(self) noexcept nogil
     cdef double _weight_of(self, Py_ssize_t m, Py_ssize_t k) noexcept nogil
     cdef Py_ssize_t _n_active(self) noexcept nogil

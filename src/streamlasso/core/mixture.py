@@ -23,9 +23,9 @@ that stay, and the middle one, a model of the likelihood itself (`likelihood.py`
 **Units of the noise.** An expert's excess D_e is its loss less the least loss that any eta could have had. In units of
 the dispersion phi, which is a fading mean of 2D for the mixture itself, it is a log-likelihood, so there is no rate to
 set, and multiplying y by a million changes nothing. Real noise has heavy tails, and one wild row must not decide
-everything, so no row moves the odds between two experts, or phi, by more than CAP allows:
+everything, so no row moves the odds between two experts, or phi, by more than ODDS_CAP allows:
 
-    l_e = min(D_e / phi, CAP),        phi <- fading mean of 2 min(D, CAP phi)
+    l_e = min(D_e / phi, ODDS_CAP),        phi <- fading mean of 2 min(D, ODDS_CAP phi)
 
 A class has no scale and no tails (`Family.has_scale`): there phi is 1, and there is no cap. An expert is judged by what
 it said, not by what the bounds would have made of it: it is its coefficients, not its predictions, that are averaged.
@@ -36,15 +36,17 @@ import numpy as np
 from cython.cimports.libc.math import INFINITY, isfinite, isnan
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
-from cython.cimports.streamlasso.core.bank import Bank, LearnerBank, PathBank
 from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.engine import Engine
-from cython.cimports.streamlasso.core.learner import FIRST_ROWS, Learner
-from cython.cimports.streamlasso.core.path import PATIENCE, Path
+from cython.cimports.streamlasso.core.experts import Experts, ModelExperts, PathExperts
+from cython.cimports.streamlasso.core.learner import Learner
+from cython.cimports.streamlasso.core.path import STALE_ROWS, Path
+from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
-from cython.cimports.streamlasso.core.values import weight_of
+from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
+from streamlasso.core.objective import problem_of
 from streamlasso.core.selected import Selected
 from streamlasso.core.state import COUNT, FIXED, NOT_NEGATIVE, WEIGHT, WITH_INTERCEPT, Column, array, below, numbers
 from streamlasso.memories import Forgetting
@@ -55,9 +57,9 @@ EVERY = cython.declare(cython.Py_ssize_t, 4)
 #: A memory is young, and stays, until it has had this many rows: FIRST_ROWS to learn from and a few to be judged by.
 YOUNG = cython.declare(cython.Py_ssize_t, FIRST_ROWS + 2)
 #: The most that one row can say for one expert against another, as a logarithm of odds.
-CAP = cython.declare(cython.double, 6.0)
+ODDS_CAP = cython.declare(cython.double, 6.0)
 #: How fast the dispersion forgets.
-FADE = cython.declare(cython.double, 0.98)
+DISPERSION_DECAY = cython.declare(cython.double, 0.98)
 
 LAM = cython.declare(cython.int, 0)
 LAM_MAX = cython.declare(cython.int, 1)
@@ -113,23 +115,20 @@ class MixtureLearner(Engine):
         tuner.check()
         self.batch_size = batch_size
         stay, starts = competing(memory, tuner)
-        self.banks = [self._bank(memory) for memory in stay]
-        if self.banks[0].n > 1 and not self.family.quadratic:
-            self.banks += [self._exact(memory) for memory in exact_among(stay)]
-        self.n_permanent = len(self.banks)
+        self.experts = [self._experts(memory) for memory in stay]
+        if self.experts[0].n > 1 and not self.family.quadratic:
+            self.experts += [self._exact(memory) for memory in exact_among(stay)]
+        self.n_permanent = len(self.experts)
         self.every = max(EVERY, 2 * YOUNG // max(starts, 1) + 1)
-        self.banks += [self._bank(Forgetting(1.0)) for _ in range(starts)]
-        self.n_banks = len(self.banks)
+        self.experts += [self._experts(Forgetting(1.0)) for _ in range(starts)]
+        self.n_memories = len(self.experts)
         self.compiled = self.family.compiled and tuner.compiled
-        # Borrowed from the list, for loops without the GIL.
-        self.each = cython.cast(cython.pointer[cython.p_void], malloc(self.n_banks * cython.sizeof(cython.p_void)))
-        for m in range(self.n_banks):
-            self.each[m] = cython.cast(cython.p_void, self.banks[m])
-        self.K = self.banks[0].n
-        self.n = self.n_banks * self.K
-        self.born = np.where(np.arange(self.n_banks) < self.n_permanent, 0, -1)
+        self.each = Pointers(self.experts)
+        self.K = self.experts[0].n
+        self.n = self.n_memories * self.K
+        self.began = np.where(np.arange(self.n_memories) < self.n_permanent, 0, -1)
         self.bounds = Bounds(self.p, self.family)
-        self.shares = Shares(self.n_banks, self.K)
+        self.shares = Shares(self.n_memories, self.K)
         for m in range(self.n_permanent):
             self.shares.enter(m)
         self.shares.start()
@@ -138,7 +137,7 @@ class MixtureLearner(Engine):
         self.dispersion_weight = 0.0
         self.loss = np.zeros(self.n)
         self.share_loss = np.zeros(N_SHARES)
-        self.guess = np.zeros(batch_size)
+        self.predicted = np.zeros(batch_size)
         self.targets = np.zeros(batch_size)
         self.weight = np.zeros(batch_size)
         self.rows = np.zeros((batch_size, self.p))
@@ -149,33 +148,18 @@ class MixtureLearner(Engine):
         self.busy = False
         self.code = WAITING
 
-    def __dealloc__(self):
-        free(self.each)
-
-    def _bank(self, memory):
+    def _experts(self, memory):
         """The experts with this memory: a path of penalties, or one with a tuner."""
         tuner = self.settings["tuner"]
         settings = {**self.settings, "memory": memory}
         if not tuner.competes:
-            return LearnerBank(Learner(self.p, **settings), memory)
-        path = Path(
-            self.p,
-            self.family,
-            settings["penalty_factor"],
-            settings["penalty"].l1_ratio,
-            settings["fit_intercept"],
-            settings["standardize"],
-            False,
-            memory.decay,
-            memory.length,
-            0,
-        )
-        return PathBank(path.lay_out(tuner.powers_for(self.family)), memory)
+            return ModelExperts(Learner(self.p, **settings), memory)
+        return PathExperts(Path(problem_of(settings, memory), tuner.powers_for(self.family)), memory)
 
     def _exact(self, memory):
         """A model of the likelihood itself, beside the paths of quadratics."""
         learner = Learner(self.p, **{**self.settings, "memory": memory, "tuner": LogRMS()})
-        return LearnerBank(learner, memory, self.banks[0].n, PATIENCE)
+        return ModelExperts(learner, memory, self.experts[0].n, STALE_ROWS)
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -188,8 +172,8 @@ class MixtureLearner(Engine):
             record = out + i
             for j in range(self.p):
                 self.rows[i, j] = self.bounds.clip(j, X[i * self.p + j])
-            self._ask(cython.address(self.rows[i, 0]), cython.address(self.etas[i, 0]))
-            record.eta = self._verdict(cython.address(self.etas[i, 0]))
+            self._predict_all(cython.address(self.rows[i, 0]), cython.address(self.etas[i, 0]))
+            record.eta = self._prediction(cython.address(self.etas[i, 0]))
             record.loss = self.family.loss_at(y[i], record.eta)
             record.slope = 0.0
             seen += weight_of(w, i)
@@ -198,8 +182,8 @@ class MixtureLearner(Engine):
                 self.targets[i] = self.bounds.clip_y(y[i])
                 self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
                 if weight_of(w, i) > 0.0:
-                    self._judge(self.targets[i], self.weight[i], out[i].eta, cython.address(self.etas[i, 0]))
-            self._teach(n)
+                    self._evaluate(self.targets[i], self.weight[i], out[i].eta, cython.address(self.etas[i, 0]))
+            self._learn_all(n)
             self._blend()
         for i in range(n):
             record = out + i
@@ -210,7 +194,7 @@ class MixtureLearner(Engine):
             record.status = self.code
         return 0
 
-    def _judge(self, y, weight, eta, etas):
+    def _evaluate(self, y, weight, eta, etas):
         """Everybody's loss in units of the noise, that of the shares' averages too."""
         e: cython.Py_ssize_t
         least: cython.double = self.bounds.least_loss(y)
@@ -228,37 +212,37 @@ class MixtureLearner(Engine):
             eta = self._average_of(cython.address(self.shares.w[e, 0]), etas)
             self.share_loss[e] = self._loss_of(y, weight, least, eta)
         if _from_the_least(self.loss) and _from_the_least(self.share_loss):
-            self.shares.judge(cython.address(self.loss[0]), cython.address(self.share_loss[0]))
+            self.shares.update(cython.address(self.loss[0]), cython.address(self.share_loss[0]))
         return 0
 
     def _loss_of(self, y, weight, least, eta):
         """In units of the noise; whose eta is no number, or infinite, has lost."""
-        cap: cython.double = CAP if self.scaled else INFINITY
+        cap: cython.double = ODDS_CAP if self.scaled else INFINITY
         if not isfinite(eta):
             return INFINITY
         return weight * min((self.family.loss_at(y, eta) - least) / self.dispersion, cap)
 
     def _measure_noise(self, deviance):
         if self.dispersion > 0.0:
-            deviance = min(deviance, 2.0 * CAP * self.dispersion)
-        self.dispersion_weight = FADE * self.dispersion_weight + 1.0
+            deviance = min(deviance, 2.0 * ODDS_CAP * self.dispersion)
+        self.dispersion_weight = DISPERSION_DECAY * self.dispersion_weight + 1.0
         self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
 
-    def _teach(self, n):
+    def _learn_all(self, n):
         """All banks take the rows in, whether believed or not; then one may start afresh."""
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        for m in range(self.n_banks):
-            if self.born[m] < 0:
+        for m in range(self.n_memories):
+            if self.began[m] < 0:
                 continue
             for i in range(n):
-                self.guess[i] = self._opinion(m, cython.address(self.etas[i, m * self.K]))
-            cython.cast(Bank, self.each[m]).learn(
+                self.predicted[i] = self._prediction_of(m, cython.address(self.etas[i, m * self.K]))
+            cython.cast(Experts, self.each.at[m]).learn(
                 n,
                 cython.address(self.rows[0, 0]),
                 cython.address(self.targets[0]),
                 cython.address(self.weight[0]),
-                cython.address(self.guess[0]),
+                cython.address(self.predicted[0]),
                 cython.address(self.shares.total[m * self.K]),
                 self.shares.leader(m),
                 self.bounds.eta_low if self.n_seen >= FIRST_ROWS else -INFINITY,
@@ -268,51 +252,51 @@ class MixtureLearner(Engine):
             if self.weight[i] > 0.0:
                 self.bounds.see(cython.address(self.rows[i, 0]), self.targets[i])
                 self.n_seen += 1
-                if self.n_banks > self.n_permanent and self.n_seen % self.every == 0:
-                    self._start_afresh()
+                if self.n_memories > self.n_permanent and self.n_seen % self.every == 0:
+                    self._restart()
         return 0
 
-    def _opinion(self, m, etas):
+    def _prediction_of(self, m, etas):
         """What the experts of a bank say of a row, by their weights."""
         k: cython.Py_ssize_t
-        total: cython.double = self.shares.belief(m)
+        total: cython.double = self.shares.memory_weight(m)
         eta: cython.double = 0.0
         for k in range(self.K):
             eta += self.shares.total[m * self.K + k] / total * self.bounds.clip_eta(etas[k])
         return eta if total > 0.0 else self.bounds.clip_eta(etas[0])
 
-    def _start_afresh(self):
+    def _restart(self):
         """In an empty place, or in that of the least believed of those that are not young any more."""
         m: cython.Py_ssize_t
         chosen: cython.Py_ssize_t = -1
-        for m in range(self.n_permanent, self.n_banks):
-            if self.born[m] < 0:
+        for m in range(self.n_permanent, self.n_memories):
+            if self.began[m] < 0:
                 chosen = m
                 break
-            if self.n_seen - self.born[m] > YOUNG and (
-                chosen < 0 or self.shares.belief(m) < self.shares.belief(chosen)
+            if self.n_seen - self.began[m] > YOUNG and (
+                chosen < 0 or self.shares.memory_weight(m) < self.shares.memory_weight(chosen)
             ):
                 chosen = m
         if chosen < 0:
             return
-        if self.born[chosen] >= 0:
+        if self.began[chosen] >= 0:
             self.shares.leave(chosen)
-        self.born[chosen] = self.n_seen
-        cython.cast(Bank, self.each[chosen]).forget()
+        self.began[chosen] = self.n_seen
+        cython.cast(Experts, self.each.at[chosen]).forget()
         self.shares.enter(chosen)
 
     def _blend(self):
         """The averaged model, and what is noted of it."""
         m: cython.Py_ssize_t
         memset(cython.address(self.model[0]), 0, (self.p + 1) * cython.sizeof(cython.double))
-        for m in range(self.n_banks):
-            if self.born[m] >= 0:
-                cython.cast(Bank, self.each[m]).blend(
+        for m in range(self.n_memories):
+            if self.began[m] >= 0:
+                cython.cast(Experts, self.each.at[m]).blend(
                     cython.address(self.shares.total[m * self.K]), cython.address(self.model[0])
                 )
         self.lam = self._average(LAM)
-        m = self._leading_bank()
-        self.code = cython.cast(Bank, self.each[m]).code_of(self.shares.leader(m))
+        m = self._leading_memory()
+        self.code = cython.cast(Experts, self.each.at[m]).code_of(self.shares.leader(m))
 
     def _average(self, what):
         """lam, lam_max or the effective size, over all experts by their weights."""
@@ -321,37 +305,37 @@ class MixtureLearner(Engine):
         weight: cython.double
         all_weight: cython.double = 0.0
         total: cython.double = 0.0
-        for m in range(self.n_banks):
-            if self.born[m] < 0:
+        for m in range(self.n_memories):
+            if self.began[m] < 0:
                 continue
-            weight = self.shares.belief(m)
+            weight = self.shares.memory_weight(m)
             all_weight += weight
             if what == LAM:
                 for k in range(self.K):
-                    total += self.shares.total[m * self.K + k] * cython.cast(Bank, self.each[m]).lam_of(k)
+                    total += self.shares.total[m * self.K + k] * cython.cast(Experts, self.each.at[m]).lam_of(k)
             elif what == LAM_MAX:
-                total += weight * cython.cast(Bank, self.each[m]).lam_max_of()
+                total += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
             else:
-                total += weight * cython.cast(Bank, self.each[m]).size_of()
+                total += weight * cython.cast(Experts, self.each.at[m]).size_of()
         return total / all_weight
 
-    def _leading_bank(self):
+    def _leading_memory(self):
         """The memory of the one expert most believed."""
         m: cython.Py_ssize_t
         best: cython.Py_ssize_t = 0
         weight: cython.double
         most: cython.double = -1.0
-        for m in range(self.n_banks):
+        for m in range(self.n_memories):
             weight = self._weight_of(m, self.shares.leader(m))
-            if self.born[m] >= 0 and weight > most:
+            if self.began[m] >= 0 and weight > most:
                 best = m
                 most = weight
         return best
 
     def _weight_of(self, m, k):
         """The weight of one expert: one model in all places has what all of them have."""
-        if cython.cast(Bank, self.each[m]).alike:
-            return self.shares.belief(m)
+        if cython.cast(Experts, self.each.at[m]).alike:
+            return self.shares.memory_weight(m)
         return self.shares.total[m * self.K + k]
 
     def _n_active(self):
@@ -370,20 +354,20 @@ class MixtureLearner(Engine):
         eta: cython.double
         for j in range(self.p):
             row[j] = self.bounds.clip(j, x[j])
-        self._ask(row, row + self.p)
-        eta = self._verdict(row + self.p)
+        self._predict_all(row, row + self.p)
+        eta = self._prediction(row + self.p)
         free(row)
         return eta
 
-    def _ask(self, row, etas):
+    def _predict_all(self, row, etas):
         """eta of every expert for a row within the bounds."""
         m: cython.Py_ssize_t
-        for m in range(self.n_banks):
-            if self.born[m] >= 0:
-                cython.cast(Bank, self.each[m]).predict(row, etas + m * self.K)
+        for m in range(self.n_memories):
+            if self.began[m] >= 0:
+                cython.cast(Experts, self.each.at[m]).predict(row, etas + m * self.K)
         return 0
 
-    def _verdict(self, etas):
+    def _prediction(self, etas):
         """b0 + x'b, but that no expert pulls further than from one width outside the bounds."""
         return self._average_of(cython.address(self.shares.total[0]), etas) if self.n_seen > 0 else 0.0
 
@@ -398,8 +382,8 @@ class MixtureLearner(Engine):
                 eta += weights[e] * min(max(etas[e], low), high)
         return self.bounds.clip_eta(eta)
 
-    def _trace(self, path):
-        memcpy(path, cython.address(self.model[0]), (self.p + 1) * cython.sizeof(cython.double))
+    def write_model(self, model):
+        memcpy(model, cython.address(self.model[0]), (self.p + 1) * cython.sizeof(cython.double))
 
     # --- what a person wants to see -----------------------------------------------------------------------------
 
@@ -414,13 +398,13 @@ class MixtureLearner(Engine):
     @property
     def weights(self):
         """(memory, penalty); a memory that is not there has none."""
-        return np.array(self.shares.total).reshape(self.n_banks, self.K)
+        return np.array(self.shares.total).reshape(self.n_memories, self.K)
 
     @property
     def memories(self):
         """Of each memory: what it is, and the rows seen when it began; None where there is none."""
         return [
-            (bank.memory, int(born)) if born >= 0 else None for bank, born in zip(self.banks, self.born, strict=True)
+            (bank.memory, int(born)) if born >= 0 else None for bank, born in zip(self.experts, self.began, strict=True)
         ]
 
     def selected(self):
@@ -435,34 +419,34 @@ class MixtureLearner(Engine):
     def selected_expert(self):
         """The memory of the expert with the largest weight, and with it the largest penalty that has at least half of
         that: of two models that predict about as well, the sparser; and its weight."""
-        m: cython.Py_ssize_t = self._leading_bank()
+        m: cython.Py_ssize_t = self._leading_memory()
         believed = self.weights[m]
         k: cython.Py_ssize_t = np.argmax(believed >= 0.5 * believed.max())
         return m, k, self._weight_of(m, k)
 
     def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """lam, lam_max and (b0, b) of one expert."""
-        bank: Bank = self.banks[m]
+        bank: Experts = self.experts[m]
         weights: cython.double[::1] = np.where(np.arange(self.K) == k, 1.0, 0.0)
         model = np.zeros(self.p + 1)
-        path: cython.double[::1] = model
-        bank.blend(cython.address(weights[0]), cython.address(path[0]))
+        out: cython.double[::1] = model
+        bank.blend(cython.address(weights[0]), cython.address(out[0]))
         return bank.lam_of(k), bank.lam_max_of(), model
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def parts(self):
-        banks = {f"bank{m}/": bank for m, bank in enumerate(self.banks)}
+        banks = {f"bank{m}/": bank for m, bank in enumerate(self.experts)}
         return {**banks, "bounds/": self.bounds, "shares/": self.shares}
 
     @property
     def beginnings(self):
         """The rows seen with the first of each memory; 0 where there is none."""
-        return np.asarray(self.born) + 1
+        return np.asarray(self.began) + 1
 
     @beginnings.setter
     def beginnings(self, rows):
-        np.asarray(self.born)[:] = rows - 1
+        np.asarray(self.began)[:] = rows - 1
 
     def _check_together(self, state):
         there = state["born"] > 0

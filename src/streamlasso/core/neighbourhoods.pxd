@@ -2,15 +2,14 @@ cimport cython
 
 from streamlasso.core.learner cimport Learner
 from streamlasso.core.objective cimport LeastSquares
+from streamlasso.core.pointers cimport Pointers
 from streamlasso.core.record cimport Record
 from streamlasso.core.state cimport Stateful
 
 
 @cython.final
-cdef class Commons(LeastSquares):
-    cdef list nodes
-    cdef void** each
-    cdef Py_ssize_t n
+cdef class SharedCovariance(LeastSquares):
+    cdef Pointers nodes
 
     cdef void share(self) noexcept nogil
 
@@ -18,7 +17,7 @@ cdef class Commons(LeastSquares):
 @cython.final
 cdef class Node(LeastSquares):
     cdef Py_ssize_t place
-    cdef Commons commons
+    cdef SharedCovariance shared
 
     cdef void refresh(self) noexcept nogil
     cdef double residual_variance(self) noexcept nogil
@@ -27,10 +26,13 @@ cdef class Node(LeastSquares):
 @cython.final
 cdef class Neighbourhoods(Stateful):
     cdef readonly list learners
-    cdef Commons commons
-    cdef void** each
-    cdef double[::1] slope
     cdef readonly Py_ssize_t first
+    cdef SharedCovariance shared
+    cdef Pointers each
+    cdef double[::1] slope
     cdef Py_ssize_t p, n
 
-    cdef int _learn_point(self, const double* x, Record** records) except -1 nogil
+    cdef int _learn_point(self, const double* x, double[:, :, ::1] records, Py_ssize_t t) except -1 nogil
+    cdef int _before(self, Learner learner, Py_ssize_t i, const double* x, Record* record) except -1 nogil
+    cdef int _after(self, Learner learner, Py_ssize_t i, const double* x, Record* record) except -1 nogil
+    cdef double _write(self, Learner learner, double* model) noexcept nogil

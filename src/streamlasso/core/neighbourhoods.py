@@ -5,97 +5,67 @@ With S the weighted scatter of all p nodes, the regression of node i on the othe
 
     S = S,      c = S_i.,      v_i = infinity
 
-its own column is barred, and its c is its row of S. So a time point enters S once, for all nodes (`Commons`); what a
-node has to itself is its active set, its lam and what its tuner remembers. Otherwise it takes the steps of
+its own column is barred, and its c is its row of S. So a time point enters S once, for all nodes (`SharedCovariance`);
+what a node has to itself is its active set, its lam and what its tuner remembers. Otherwise it takes the steps of
 `learner.py`, in their order.
 """
 
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY
-from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
+from cython.cimports.streamlasso.core.active_set import ActiveSets
 from cython.cimports.streamlasso.core.learner import Learner
 from cython.cimports.streamlasso.core.objective import LeastSquares
-from cython.cimports.streamlasso.core.record import Record, as_records
+from cython.cimports.streamlasso.core.pointers import Pointers
+from cython.cimports.streamlasso.core.record import as_records
+from cython.cimports.streamlasso.core.state import Stateful
+
+from streamlasso.core.objective import problem_of
 
 
 @cython.cclass
-class Commons(LeastSquares):
-    """The covariance of all nodes, whose changes are passed on to the factor of every node."""
-
-    def __cinit__(self, *args):
-        self.nodes = []
-        self.n = 0
-
-    def __dealloc__(self):
-        free(self.each)
+class SharedCovariance(LeastSquares):
+    """The covariance of all nodes, which the factor of every node follows."""
 
     def give_to(self, nodes):
         """These nodes look at this covariance from now on."""
-        i: cython.Py_ssize_t
-        self.nodes = nodes
-        self.n = len(nodes)
-        # Borrowed from the list, for loops without the GIL.
-        self.each = cython.cast(cython.pointer[cython.p_void], malloc(self.n * cython.sizeof(cython.p_void)))
-        for i in range(self.n):
-            self.each[i] = cython.cast(cython.p_void, self.nodes[i])
+        self.nodes = Pointers(nodes)
+        self.actives = ActiveSets([cython.cast(Node, node).active for node in nodes])
 
     def share(self):
         """S in full, the units, and each node's view of them."""
         i: cython.Py_ssize_t
         self.moments.flush()
         self._penalty_units()
-        for i in range(self.n):
-            cython.cast(Node, self.each[i]).refresh()
-
-    def _gained(self, z):
-        i: cython.Py_ssize_t
-        for i in range(self.n):
-            cython.cast(Node, self.each[i]).active.absorb(z)
-
-    def _lost(self, z):
-        i: cython.Py_ssize_t
-        for i in range(self.n):
-            cython.cast(Node, self.each[i]).active.expel(z)
-
-    def _lost_track(self):
-        i: cython.Py_ssize_t
-        for i in range(self.n):
-            cython.cast(Node, self.each[i]).active.broken = True
-
-    def rescale(self, factor):
-        i: cython.Py_ssize_t
-        LeastSquares.rescale(self, factor)
-        for i in range(self.n):
-            cython.cast(Node, self.each[i]).active.factor.scale(factor)
+        for i in range(self.nodes.n):
+            cython.cast(Node, self.nodes.at[i]).refresh()
 
 
 @cython.cclass
 class Node(LeastSquares):
-    """One node's regression. Its sums are views of the commons; `refresh` fetches the few numbers that are not."""
+    """One node's regression. Its sums are views of the shared ones; `refresh` fetches the few numbers that are not."""
 
-    def look_at(self, commons: Commons, place: cython.Py_ssize_t):
-        self.commons = commons
+    def __cinit__(self, problem, shared: SharedCovariance, place: cython.Py_ssize_t):
+        self.shared = shared
         self.place = place
-        self.size = commons.size
-        self.scaler.mean = commons.scaler.mean
-        self.scaler.scatter = commons.scaler.scatter
-        self.moments.S = commons.moments.S
-        self.moments.mean = commons.moments.mean
-        self.moments.c = commons.moments.S[place]
-        return self
+        self.size = shared.size
+        self.scaler.mean = shared.scaler.mean
+        self.scaler.scatter = shared.scaler.scatter
+        self.moments.S = shared.moments.S
+        self.moments.mean = shared.moments.mean
+        self.moments.c = shared.moments.S[place]
 
     def refresh(self):
-        self.unit = self.commons.unit
-        self.n_seen = self.commons.n_seen
-        self.scaler.weight = self.commons.scaler.weight
-        self.moments.weight = self.commons.moments.weight
-        self.moments.target_mean = self.commons.moments.mean[self.place]
-        self.moments.target_scatter = self.commons.moments.S[self.place, self.place]
+        self.unit = self.shared.unit
+        self.n_seen = self.shared.n_seen
+        self.scaler.weight = self.shared.scaler.weight
+        self.moments.weight = self.shared.moments.weight
+        self.moments.target_mean = self.shared.moments.mean[self.place]
+        self.moments.target_scatter = self.shared.moments.S[self.place, self.place]
 
     def _penalty_units(self):
-        memcpy(cython.address(self.v[0]), cython.address(self.commons.v[0]), self.p * cython.sizeof(cython.double))
+        memcpy(cython.address(self.v[0]), cython.address(self.shared.v[0]), self.p * cython.sizeof(cython.double))
         self.v[self.place] = INFINITY
 
     def residual_variance(self):
@@ -119,41 +89,24 @@ class Node(LeastSquares):
 
 
 @cython.cclass
-class Neighbourhoods:
+class Neighbourhoods(Stateful):
     """The nodes `first` to `last - 1` of a network of p; all settings are checked by `streamlasso.network`."""
 
     def __cinit__(self, p: cython.Py_ssize_t, first: cython.Py_ssize_t, last: cython.Py_ssize_t, **settings):
         i: cython.Py_ssize_t
         learner: Learner
-        memory, penalty = settings["memory"], settings["penalty"]
+        problem = problem_of({**settings, "penalty_factor": np.ones(p)}, settings["memory"])
         self.p = p
         self.n = last - first
         self.first = first
         self.slope = np.zeros(self.n)
-        sums = (
-            settings["family"],
-            np.ones(p),
-            penalty.l1_ratio,
-            settings["fit_intercept"],
-            settings["standardize"],
-            settings["gradient"] == "diagonal",
-            memory.decay,
-            memory.length,
-            0,
-        )
-        self.commons = Commons(p, *sums)
+        self.shared = SharedCovariance(problem)
         self.learners = [Learner(p, **settings) for _ in range(self.n)]
-        self.each = cython.cast(cython.pointer[cython.p_void], malloc(self.n * cython.sizeof(cython.p_void)))
-        nodes = []
         for i in range(self.n):
             learner = self.learners[i]
-            learner.objective = Node(p, *sums).look_at(self.commons, first + i)
-            nodes.append(learner.objective)
-            self.each[i] = cython.cast(cython.p_void, learner)
-        self.commons.give_to(nodes)
-
-    def __dealloc__(self):
-        free(self.each)
+            learner.objective = Node(problem, self.shared, first + i)
+        self.shared.give_to([cython.cast(Learner, learner).objective for learner in self.learners])
+        self.each = Pointers(self.learners)
 
     def learn(self, X: cython.const[cython.double][:, ::1], record, coef, variance):
         """Learn time points in order. Filled in for each node and time point: `record` (node, time, len(RECORD)),
@@ -162,60 +115,69 @@ class Neighbourhoods:
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = X.shape[0]
         traced: cython.bint = coef is not None
-        notes: cython.double[:, :, ::1] = record
-        paths: cython.double[:, :, ::1] = coef if traced else _NO_COEF
-        rests: cython.double[:, ::1] = variance if traced else _NO_VARIANCE
-        records: cython.pointer[cython.pointer[Record]] = cython.cast(
-            cython.pointer[cython.pointer[Record]], malloc(max(self.n, 1) * cython.sizeof(cython.p_void))
-        )
-        try:
-            with cython.nogil:
-                for t in range(n):
+        records: cython.double[:, :, ::1] = record
+        models: cython.double[:, :, ::1] = coef if traced else _NO_COEF
+        variances: cython.double[:, ::1] = variance if traced else _NO_VARIANCE
+        with cython.nogil:
+            for t in range(n):
+                self._learn_point(cython.address(X[t, 0]), records, t)
+                if traced:
                     for i in range(self.n):
-                        records[i] = as_records(cython.address(notes[i, t, 0]))
-                    self._learn_point(cython.address(X[t, 0]), records)
-                    if traced:
-                        for i in range(self.n):
-                            cython.cast(Learner, self.each[i])._trace(cython.address(paths[i, t, 0]))
-                            rests[i, t] = cython.cast(
-                                Node, cython.cast(Learner, self.each[i]).objective
-                            ).residual_variance()
-        finally:
-            free(records)
+                        variances[i, t] = self._write(
+                            cython.cast(Learner, self.each.at[i]), cython.address(models[i, t, 0])
+                        )
 
-    def _learn_point(self, x, records):
+    def _learn_point(self, x, records, t):
         """Algorithm 1 for every node, with the steps that are common to them taken once."""
         i: cython.Py_ssize_t
-        y: cython.pointer[cython.const[cython.double]] = x + self.first
         for i in range(self.n):
-            cython.cast(Learner, self.each[i]).look(1, x, y + i, cython.NULL, records[i])
-            self.slope[i] = cython.cast(Learner, self.each[i]).slope_before(1, x, y + i, cython.NULL, records[i])
-        self.commons.absorb(x, 0.0, 1.0)
-        self.commons.share()
+            self._before(cython.cast(Learner, self.each.at[i]), i, x, as_records(cython.address(records[i, t, 0])))
+        self.shared.absorb(x, 0.0, 1.0)
+        self.shared.share()
         for i in range(self.n):
-            cython.cast(Learner, self.each[i]).answer(self.slope[i], 1, x, y + i, cython.NULL, records[i])
-            cython.cast(Learner, self.each[i]).note(1, records[i])
+            self._after(cython.cast(Learner, self.each.at[i]), i, x, as_records(cython.address(records[i, t, 0])))
         return 0
+
+    def _before(self, learner, i, x, record):
+        """The steps before the time point is in S."""
+        learner.look(1, x, x + self.first + i, cython.NULL, record)
+        self.slope[i] = learner.slope_before(1, x, x + self.first + i, cython.NULL, record)
+        return 0
+
+    def _after(self, learner, i, x, record):
+        learner.answer(self.slope[i], 1, x, x + self.first + i, cython.NULL, record)
+        learner.note(1, record)
+        return 0
+
+    def _write(self, learner, model):
+        """The model of a node now; returns its residual variance."""
+        learner.write_model(model)
+        return cython.cast(Node, learner.objective).residual_variance()
 
     @property
     def n_seen(self):
-        return self.commons.n_seen
+        return self.shared.n_seen
 
     def constant(self):
         """Of all p nodes, which have not moved."""
-        return np.array(self.commons.size) == 0.0
+        return np.array(self.shared.size) == 0.0
 
     def now(self):
         """Intercepts and coefficients (node, p + 1), and residual variances, of each node."""
-        variance = [cython.cast(Node, node).residual_variance() for node in self.commons.nodes]
-        coef = [np.append(learner.intercept, learner.coef) for learner in self.learners]
-        return np.array(coef), np.array(variance)
+        coef, variance = np.empty((self.n, self.p + 1)), np.empty(self.n)
+        models: cython.double[:, ::1] = coef
+        variances: cython.double[::1] = variance
+        i: cython.Py_ssize_t
+        for i in range(self.n):
+            variances[i] = self._write(cython.cast(Learner, self.each.at[i]), cython.address(models[i, 0]))
+        return coef, variance
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def parts(self):
-        """The commons, the same whichever nodes are here, and each node."""
-        return {"commons/": self.commons, **{f"node{self.first + i}/": self.learners[i] for i in range(self.n)}}
+        """The covariance, the same whichever nodes are here, and each node."""
+        nodes = {f"node{self.first + i}/": self.learners[i] for i in range(self.n)}
+        return {"commons/": self.shared, **nodes}
 
     def _check_together(self, state):
         seen = state["commons/counts"][0]
@@ -223,7 +185,7 @@ class Neighbourhoods:
             raise ValueError("nodes have not seen the rows of their covariance")
 
     def _filled(self):
-        self.commons.share()
+        self.shared.share()
 
 
 _NO_COEF = np.zeros((1, 1, 1))

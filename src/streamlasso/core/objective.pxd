@@ -1,6 +1,6 @@
-from streamlasso.core.active_set cimport ActiveSet
-from streamlasso.core.moments cimport Moments, Ring, Scaler
+from streamlasso.core.active_set cimport ActiveSet, ActiveSets
 from streamlasso.core.state cimport Stateful
+from streamlasso.core.statistics cimport Moments, Ring, Scaler
 from streamlasso.families.base cimport Family
 
 
@@ -11,6 +11,7 @@ cdef class Objective(Stateful):
     cdef Moments moments
     cdef Ring ring
     cdef ActiveSet active
+    cdef ActiveSets actives
     cdef bint fit_intercept, standardize, diagonal
     cdef public double unit, intercept, lam_max
     cdef double l1_ratio, decay, norm
@@ -30,13 +31,11 @@ cdef class Objective(Stateful):
     cdef int measure(self) except -1 nogil
     cdef int solve(self, double lam) except -1 nogil
     cdef double effective_size(self) noexcept nogil
+    cdef double curvature_at(self, double y, double eta) except? -1 nogil
 
     cdef int _admit(self, const double* x, double y, double weight) except -1 nogil
     cdef void _expel_oldest(self) noexcept nogil
     cdef void _rebuild(self) noexcept nogil
-    cdef void _gained(self, double* z) noexcept nogil
-    cdef void _lost(self, double* z) noexcept nogil
-    cdef void _lost_track(self) noexcept nogil
     cdef void _penalty_units(self) noexcept nogil
     cdef void _ridge(self, ActiveSet active, double lam) noexcept nogil
     cdef double _first_to_enter(self, double* g, Py_ssize_t* first) noexcept nogil

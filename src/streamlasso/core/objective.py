@@ -21,12 +21,14 @@ where `mean` is the one that belongs to H. With no penalised feature active, it 
 enter. The sums carry a factor `omega` throughout (`S = omega H`), hence the `weight` in `_direction`.
 """
 
+from typing import Any, NamedTuple
+
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
-from cython.cimports.streamlasso.core.active_set import ActiveSet
-from cython.cimports.streamlasso.core.moments import Moments, Ring, Scaler
-from cython.cimports.streamlasso.families.base import Family
+from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
+from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.statistics import Moments, Ring, Scaler
 
 from streamlasso.core.state import COUNT, FEATURES, PENALTY, Column, Range, array, numbers
 
@@ -38,12 +40,48 @@ LEAST_DECAY = cython.declare(cython.double, 1e-100)
 SHRINK = cython.declare(cython.double, 2.0**-200)
 #: Ridge has no finite lam_max; glmnet's convention is to take the one of this l1_ratio.
 LEAST_L1_RATIO = cython.declare(cython.double, 1e-3)
+#: What is left of the curvature of a row that is saturated.
+LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
 
 _UNIT = Range("larger than 0, at most 2^200", lambda x: (x > 0) & (x <= 1.0 / SHRINK))
 
 
+class Problem(NamedTuple):
+    """What is minimised, over which rows: the settings of an objective.
+
+    diagonal : whether the derivative takes the Hessian for diagonal
+    decay, window : what every weight is multiplied by when a row arrives, and how many rows count, 0 for all
+    history : rows that are kept whole, 0 where sums are sufficient
+    """
+
+    family: Any
+    penalty_factor: np.ndarray
+    l1_ratio: float
+    fit_intercept: bool
+    standardize: bool
+    diagonal: bool
+    decay: float
+    window: int
+    history: int
+
+
+def problem_of(settings, memory, history=0):
+    """The problem of an engine with these settings and this memory."""
+    return Problem(
+        settings["family"],
+        settings["penalty_factor"],
+        settings["penalty"].l1_ratio,
+        settings["fit_intercept"],
+        settings["standardize"],
+        settings["gradient"] == "diagonal",
+        memory.decay,
+        memory.length,
+        history,
+    )
+
+
 @cython.cclass
-class Objective:
+class Objective(Stateful):
     """The rows, the units, the minimiser and its derivative; `learner.py` joins them into the step."""
 
     STATE = (
@@ -57,34 +95,23 @@ class Objective:
         ),
     )
 
-    def __cinit__(
-        self,
-        p: cython.Py_ssize_t,
-        family: Family,
-        penalty_factor,
-        l1_ratio: cython.double,
-        fit_intercept: cython.bint,
-        standardize: cython.bint,
-        diagonal: cython.bint,
-        decay: cython.double,
-        window: cython.Py_ssize_t,
-        history: cython.Py_ssize_t,
-    ):
+    def __cinit__(self, problem, *args):
+        p: cython.Py_ssize_t = len(problem.penalty_factor)
         self.p = p
-        self.family = family
-        self.penalty_factor = np.array(penalty_factor, dtype=float)
-        self.n_free = np.count_nonzero(np.asarray(penalty_factor) == 0)
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.diagonal = diagonal
-        self.decay = max(decay, LEAST_DECAY)
+        self.family = problem.family
+        self.penalty_factor = np.array(problem.penalty_factor, dtype=float)
+        self.n_free = np.count_nonzero(np.asarray(problem.penalty_factor) == 0)
+        self.l1_ratio = problem.l1_ratio
+        self.fit_intercept = problem.fit_intercept
+        self.standardize = problem.standardize
+        self.diagonal = problem.diagonal
+        self.decay = max(problem.decay, LEAST_DECAY)
+        self.window = problem.window
+        self.history = problem.history
         self.unit = 1.0
-        self.window = window
-        self.history = history
         self.scaler = Scaler(p)
-        self.moments = Moments(p, fit_intercept)
-        self.ring = Ring(window + 1 if window > 0 else history, p)
+        self.moments = Moments(p, self.fit_intercept)
+        self.ring = Ring(self.window + 1 if self.window > 0 else self.history, p)
         self.v = np.zeros(p)
         self.size = np.zeros(p)
         self.slope_b = np.zeros(p)
@@ -111,11 +138,11 @@ class Objective:
         return 0
 
     def forget(self):
-        """Start afresh."""
+        """Restart with no rows."""
         self.scaler.clear()
         self.moments.clear()
         self.ring.clear()
-        self.active.reset()
+        self.actives.reset()
         self.unit = 1.0
         self.intercept = self.lam_max = 0.0
         self.n_seen = self.n_whole = self.n_removed = 0
@@ -128,6 +155,10 @@ class Objective:
         while self.unit > 1.0 / SHRINK:
             self.rescale(SHRINK)
             self.unit *= SHRINK
+
+    def curvature_at(self, y, eta):
+        """loss'' of a row, large enough to divide by."""
+        return max(self.family.curvature_at(y, eta), LEAST_CURVATURE)
 
     def effective_size(self):
         """omega, in units of the newest row."""
@@ -152,7 +183,7 @@ class Objective:
             return
         self.scaler.remove(x, self.ring.y[slot], weight)
         if folded:
-            self._lost(self.moments.remove(x, self.ring.target[slot], curvature))
+            self.actives.expel(self.moments.remove(x, self.ring.target[slot], curvature))
         if self.scaler.stale or self.n_removed >= self.window:
             self._rebuild()
 
@@ -169,27 +200,15 @@ class Objective:
                 self.moments.add(
                     cython.address(self.ring.x[slot, 0]), self.ring.target[slot], self.ring.curvature[slot]
                 )
-        self._lost_track()
+        self.actives.lose_track()
         self.n_removed = 0
-
-    def _gained(self, z):
-        """S has become S + z z'."""
-        self.active.absorb(z)
-
-    def _lost(self, z):
-        """S has become S - z z'."""
-        self.active.expel(z)
-
-    def _lost_track(self):
-        """S is new: the factor has to be."""
-        self.active.broken = True
 
     def rescale(self, factor):
         """All weights times a power of four."""
         self.scaler.scale(factor)
         self.moments.scale(factor)
         self.ring.scale(factor)
-        self.active.factor.scale(factor)
+        self.actives.scale(factor)
 
     # --- the units ----------------------------------------------------------------------------------------------
 
@@ -350,9 +369,10 @@ class Objective:
 class LeastSquares(Objective):
     """The Gaussian family: S and c are sufficient, and the factor of the active block follows them row by row."""
 
-    def __cinit__(self, p: cython.Py_ssize_t, *args):
-        self.active = ActiveSet(p)
-        self.null = ActiveSet(p) if self.n_free > 0 else None
+    def __cinit__(self, problem, *args):
+        self.active = ActiveSet(self.p)
+        self.actives = ActiveSets([self.active])
+        self.null = ActiveSet(self.p) if self.n_free > 0 else None
         self.active.has_ridge = self.l1_ratio < 1.0
 
     def _admit(self, x, y, weight):
@@ -362,7 +382,7 @@ class LeastSquares(Objective):
     def _enter(self, x, y, weight, target, curvature):
         """A row enters S and c with this target and curvature; a window keeps it, to take it out again."""
         slot: cython.Py_ssize_t
-        self._gained(self.moments.add(x, target, curvature))
+        self.actives.absorb(self.moments.add(x, target, curvature))
         if self.window > 0:
             slot = self.ring.push(x, y, weight)
             self.ring.curvature[slot] = curvature

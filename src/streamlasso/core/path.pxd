@@ -5,25 +5,22 @@ from streamlasso.core.objective cimport LeastSquares
 
 #: Rows that what hardly anybody believes may be old.
 cdef enum:
-    PATIENCE = 32
+    STALE_ROWS = 32
 
 
 @cython.final
 cdef class Path(LeastSquares):
-    cdef list actives
-    cdef void** each
     cdef public Py_ssize_t leader
     cdef Py_ssize_t n
     cdef bint gaussian
-    cdef double guess, eta_low, eta_high
+    cdef double predicted, eta_low, eta_high
     cdef readonly double[::1] lam, intercepts
     cdef readonly int[::1] code
     cdef double[::1] power, z
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil
     cdef int settle(self, const double* weight) except -1 nogil
-    cdef void blend(self, const double* weight, double* path) noexcept nogil
-    cdef void _empty(self) noexcept nogil
+    cdef void blend(self, const double* weight, double* model) noexcept nogil
     cdef double _fitted(self, const double* x, double y, double weight) except? -1 nogil
     cdef double _leverage(self, const double* x) noexcept nogil
     cdef bint _saturated(self, Py_ssize_t k) noexcept nogil

@@ -20,26 +20,24 @@ the average over the solutions by their weights in the mixture.
 import cython
 import numpy as np
 from cython.cimports.libc.math import pow
-from cython.cimports.libc.stdlib import free, malloc
-from cython.cimports.streamlasso.core.active_set import ActiveSet
-from cython.cimports.streamlasso.core.learner import FIRST_ROWS
+from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
+from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
 from streamlasso.core.state import COLUMNS, COUNT, FIXED, Column, array, below, numbers, table
 
-#: A weight that makes no difference: a solution of less may be PATIENCE rows old.
-HARDLY = cython.declare(cython.double, 1e-3)
+#: A weight that makes no difference: a solution of less may be STALE_ROWS rows old.
+STALE_SOLUTION = cython.declare(cython.double, 1e-3)
 #: A lasso with more active features than this share of its rows interpolates; no smaller penalty is tried, unless it
 #: has so few of them that it is cheap.
-SATURATED = cython.declare(cython.double, 2.0 / 3.0)
+MOST_ACTIVE = cython.declare(cython.double, 2.0 / 3.0)
 CHEAP = cython.declare(cython.double, 50.0)
-LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
 
 
 @cython.cclass
 class Path(LeastSquares):
-    """A memory's statistics with a solution for each power; `lay_out` says which."""
+    """A memory's statistics with a solution for each power; smaller by power."""
 
     STATE = (
         *LeastSquares.STATE,
@@ -48,10 +46,7 @@ class Path(LeastSquares):
         numbers("place", Column("leader", COUNT), dtype=np.int64),
     )
 
-    def __dealloc__(self):
-        free(self.each)
-
-    def lay_out(self, powers):
+    def __cinit__(self, problem, powers):
         k: cython.Py_ssize_t
         self.n = len(powers)
         self.gaussian = self.family.quadratic
@@ -60,46 +55,36 @@ class Path(LeastSquares):
         self.intercepts = np.zeros(self.n)
         self.code = np.full(self.n, WAITING, dtype=np.intc)
         self.z = np.zeros(self.p)
-        self.actives = [self.active, *(ActiveSet(self.p) for _ in range(1, self.n))]
-        # Borrowed from the list, for loops without the GIL.
-        self.each = cython.cast(cython.pointer[cython.p_void], malloc(self.n * cython.sizeof(cython.p_void)))
+        self.actives = ActiveSets([self.active, *(ActiveSet(self.p) for _ in range(1, self.n))])
         for k in range(self.n):
-            self.each[k] = cython.cast(cython.p_void, self.actives[k])
-            cython.cast(ActiveSet, self.each[k]).has_ridge = self.l1_ratio < 1.0
-        self.guess = 0.0
+            cython.cast(ActiveSet, self.actives.at[k]).has_ridge = self.l1_ratio < 1.0
+        self.predicted = 0.0
         self.leader = 0
-        return self
 
     def predict_all(self, x, eta):
         """eta of each solution."""
         k: cython.Py_ssize_t
         for k in range(self.n):
-            eta[k] = self.intercepts[k] + cython.cast(ActiveSet, self.each[k]).times(x)
+            eta[k] = self.intercepts[k] + cython.cast(ActiveSet, self.actives.at[k]).times(x)
 
-    def blend(self, weight, path):
-        """path += sum_k weight_k (b0_k, b_k)"""
+    def blend(self, weight, model):
+        """model += sum_k weight_k (b0_k, b_k)"""
         k: cython.Py_ssize_t
         for k in range(self.n):
-            path[0] += weight[k] * self.intercepts[k]
-            cython.cast(ActiveSet, self.each[k]).add_to(path + 1, weight[k])
+            model[0] += weight[k] * self.intercepts[k]
+            cython.cast(ActiveSet, self.actives.at[k]).add_to(model + 1, weight[k])
 
     # --- the rows -----------------------------------------------------------------------------------------------
 
     def forget(self):
         k: cython.Py_ssize_t
         LeastSquares.forget(self)
-        self._empty()
         for k in range(self.n):
             self.lam[k] = 0.0
             self.intercepts[k] = 0.0
             self.code[k] = WAITING
-        self.guess = 0.0
+        self.predicted = 0.0
         self.leader = 0
-
-    def _empty(self):
-        k: cython.Py_ssize_t
-        for k in range(self.n):
-            cython.cast(ActiveSet, self.each[k]).reset()
 
     def _admit(self, x, y, weight):
         e: cython.double
@@ -108,7 +93,7 @@ class Path(LeastSquares):
             self._enter(x, y, weight, y, weight)
             return 0
         e = self._fitted(x, y, weight)
-        curvature = max(self.family.curvature_at(y, e), LEAST_CURVATURE)
+        curvature = self.curvature_at(y, e)
         self._enter(x, y, weight, e - self.family.slope_at(y, e) / curvature, weight * curvature)
         return 0
 
@@ -121,18 +106,18 @@ class Path(LeastSquares):
         middle: cython.double
         far: cython.double
         a: cython.double
-        low: cython.double = self.guess
-        high: cython.double = self.guess
+        low: cython.double = self.predicted
+        high: cython.double = self.predicted
         if self.moments.weight > 0.0:
             a = weight * self._leverage(x)
         else:
-            a = 1.0 / max(self.family.curvature_at(y, self.guess), LEAST_CURVATURE)
-        far = self.guess - a * self.family.slope_at(y, self.guess)
+            a = 1.0 / self.curvature_at(y, self.predicted)
+        far = self.predicted - a * self.family.slope_at(y, self.predicted)
         low = max(min(low, far), self.eta_low)
         high = min(max(high, far), self.eta_high)
         for turn in range(60):
             middle = 0.5 * (low + high)
-            if middle - self.guess + a * self.family.slope_at(y, middle) < 0.0:
+            if middle - self.predicted + a * self.family.slope_at(y, middle) < 0.0:
                 low = middle
             else:
                 high = middle
@@ -142,73 +127,52 @@ class Path(LeastSquares):
         """1/K + z'S^{-1}z, by the factor of the leading solution."""
         j: cython.Py_ssize_t
         s: cython.double = 1.0 / self.moments.weight if self.fit_intercept else 0.0
-        if cython.cast(ActiveSet, self.each[self.leader]).broken:
+        if cython.cast(ActiveSet, self.actives.at[self.leader]).broken:
             return s
         for j in range(self.p):
             self.z[j] = x[j] - self.moments.mean[j]
-        return s + cython.cast(ActiveSet, self.each[self.leader]).spread(cython.address(self.z[0]))
-
-    def _gained(self, z):
-        k: cython.Py_ssize_t
-        for k in range(self.n):
-            cython.cast(ActiveSet, self.each[k]).absorb(z)
-
-    def _lost(self, z):
-        k: cython.Py_ssize_t
-        for k in range(self.n):
-            cython.cast(ActiveSet, self.each[k]).expel(z)
-
-    def _lost_track(self):
-        k: cython.Py_ssize_t
-        for k in range(self.n):
-            cython.cast(ActiveSet, self.each[k]).broken = True
-
-    def rescale(self, factor):
-        k: cython.Py_ssize_t
-        LeastSquares.rescale(self, factor)
-        for k in range(1, self.n):
-            cython.cast(ActiveSet, self.each[k]).factor.scale(factor)
+        return s + cython.cast(ActiveSet, self.actives.at[self.leader]).spread(cython.address(self.z[0]))
 
     # --- the solutions ------------------------------------------------------------------------------------------
 
     def settle(self, weight):
         """All solutions, after rows were taken in; the first rows have the empty one only, as has one response.
 
-        A solution that hardly anybody believes waits for its turn, which comes every PATIENCE rows.
+        A solution that hardly anybody believes waits for its turn, which comes every STALE_ROWS rows.
         """
         k: cython.Py_ssize_t
         self.measure()
         if self.n_seen < FIRST_ROWS or not self.lam_max > 0.0 or not self.scaler.y_scatter > 0.0:
-            self._empty()
+            self.actives.reset()
             for k in range(self.n):
                 self.lam[k] = self.lam_max
                 self.intercepts[k] = self.moments.target_mean if self.fit_intercept else 0.0
                 self.code[k] = WAITING
             return 0
         for k in range(self.n):
-            if self.code[k] != WAITING and weight[k] < HARDLY and (self.n_seen + k) % PATIENCE != 0:
+            if self.code[k] != WAITING and weight[k] < STALE_SOLUTION and (self.n_seen + k) % STALE_ROWS != 0:
                 # A new factor in the end costs less than one that follows every row.
-                cython.cast(ActiveSet, self.each[k]).broken = True
+                cython.cast(ActiveSet, self.actives.at[k]).broken = True
                 continue
             if k > 0 and self._saturated(k - 1):
                 self._copy(k)
                 continue
             self.lam[k] = self.lam_max * pow(max(self.effective_size(), 1.0), -self.power[k])
             if self.code[k] == WAITING and k > 0:
-                cython.cast(ActiveSet, self.each[k]).follow(cython.cast(ActiveSet, self.each[k - 1]))
-            self.code[k] = self.solve_for(cython.cast(ActiveSet, self.each[k]), self.lam[k])
-            self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.each[k]))
+                cython.cast(ActiveSet, self.actives.at[k]).follow(cython.cast(ActiveSet, self.actives.at[k - 1]))
+            self.code[k] = self.solve_for(cython.cast(ActiveSet, self.actives.at[k]), self.lam[k])
+            self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.actives.at[k]))
         return 0
 
     def _saturated(self, k):
         """Has the lasso spent its rows? A ridge spreads few degrees of freedom over many features."""
-        if cython.cast(ActiveSet, self.each[k]).has_ridge:
+        if cython.cast(ActiveSet, self.actives.at[k]).has_ridge:
             return False
-        return cython.cast(ActiveSet, self.each[k]).factor.k > max(CHEAP, SATURATED * self.effective_size())
+        return cython.cast(ActiveSet, self.actives.at[k]).factor.k > max(CHEAP, MOST_ACTIVE * self.effective_size())
 
     def _copy(self, k):
         """The k-th solution is that of its neighbour with the larger penalty."""
-        cython.cast(ActiveSet, self.each[k]).follow(cython.cast(ActiveSet, self.each[k - 1]))
+        cython.cast(ActiveSet, self.actives.at[k]).follow(cython.cast(ActiveSet, self.actives.at[k - 1]))
         self.lam[k] = self.lam[k - 1]
         self.intercepts[k] = self.intercepts[k - 1]
         self.code[k] = self.code[k - 1]
@@ -216,7 +180,7 @@ class Path(LeastSquares):
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def parts(self):
-        return {**LeastSquares.parts(self), **{f"active{k}.": self.actives[k] for k in range(1, self.n)}}
+        return {**LeastSquares.parts(self), **{f"active{k}.": self.actives.objects[k] for k in range(1, self.n)}}
 
     def _check_together(self, state):
         LeastSquares._check_together(self, state)

@@ -18,8 +18,8 @@ cdef class Shares(Stateful):
     cdef void start(self) noexcept nogil
     cdef void enter(self, Py_ssize_t m) noexcept nogil
     cdef void leave(self, Py_ssize_t m) noexcept nogil
-    cdef void judge(self, const double* loss, const double* share_loss) noexcept nogil
-    cdef double belief(self, Py_ssize_t m) noexcept nogil
+    cdef void update(self, const double* loss, const double* share_loss) noexcept nogil
+    cdef double memory_weight(self, Py_ssize_t m) noexcept nogil
     cdef Py_ssize_t leader(self, Py_ssize_t m) noexcept nogil
     cdef void _level(self, Py_ssize_t h) noexcept nogil
     cdef void _share_out(self, Py_ssize_t h) noexcept nogil

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Who is believed, and how fast belief changes: exponential weights with a share that is learnt.
+"""Who is total, and how fast memory_weight changes: exponential weights with a share that is learnt.
 
 Expert (m, k) has memory m and the k-th penalty. For a share alpha, the weights after a row with losses l are
 
@@ -13,13 +13,14 @@ that nobody has reason to believe, small penalties on few rows above all.
 The share is the price of being able to change one's mind: too large where nothing changes, too small where much does.
 So N_SHARES of them, a factor of four apart, run side by side, at no cost but the weights. Each has an average of its
 own, and they are themselves weighted by the loss of that: pi_h <- pi_h exp(-l(eta_h)). (The likelihood of a mixture,
-sum w_h exp(-l), would be a poorer judge: where no expert is right, it rewards experts that differ, and their average
+sum w_h exp(-l), would be a poorer update: where no expert is right, it rewards experts that differ, and their average
 does not gain.) An expert's weight is `total_mk = sum_h pi_h w_hmk`.
 """
 
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp
+from cython.cimports.streamlasso.core.state import Stateful
 
 from streamlasso.core.state import FIXED, WEIGHT, array, below
 
@@ -28,7 +29,7 @@ LEAST_PI = cython.declare(cython.double, 1e-200)
 
 
 @cython.cclass
-class Shares:
+class Shares(Stateful):
     """The weights of n_memories x n_penalties experts; a memory may not be there (yet, or any more)."""
 
     STATE = (
@@ -86,13 +87,13 @@ class Shares:
                 self.w[h, e] /= kept
         self._add_up()
 
-    def judge(self, loss, share_loss):
+    def update(self, loss, share_loss):
         """The rule above, from the losses of the experts and of the shares' averages. The least of each is 0; an
         expert's infinite one takes all weight."""
         e: cython.Py_ssize_t
         h: cython.Py_ssize_t
         kept: cython.double
-        believed: cython.double = 0.0
+        total: cython.double = 0.0
         for e in range(self.M * self.K):
             self.likelihood[e] = exp(-loss[e]) if self.alive[e // self.K] else 0.0
         for h in range(N_SHARES):
@@ -107,9 +108,9 @@ class Shares:
                 self._level(h)
             self._share_out(h)
             self.pi[h] *= exp(-share_loss[h])
-            believed += self.pi[h]
+            total += self.pi[h]
         for h in range(N_SHARES):
-            self.pi[h] = max(self.pi[h] / believed, LEAST_PI) if believed > 0.0 else 1.0 / N_SHARES
+            self.pi[h] = max(self.pi[h] / total, LEAST_PI) if total > 0.0 else 1.0 / N_SHARES
         self._add_up()
 
     def _share_out(self, h):
@@ -145,7 +146,7 @@ class Shares:
             for e in range(self.M * self.K):
                 self.total[e] += self.pi[h] * self.w[h, e]
 
-    def belief(self, m):
+    def memory_weight(self, m):
         """The weight of a memory."""
         e: cython.Py_ssize_t
         total: cython.double = 0.0
@@ -154,7 +155,7 @@ class Shares:
         return total
 
     def leader(self, m):
-        """The penalty most believed with this memory."""
+        """The penalty most total with this memory."""
         k: cython.Py_ssize_t
         best: cython.Py_ssize_t = 0
         for k in range(1, self.K):

@@ -1,7 +1,7 @@
 from streamlasso.core.engine cimport Engine
 
 
-cdef class Columns:
+cdef class DictRows:
     cdef readonly list names
     cdef dict index
     cdef list recent

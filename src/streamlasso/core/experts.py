@@ -7,28 +7,29 @@ All banks of a mixture have as many places. A model that has but one lam stands 
 import cython
 import numpy as np
 from cython.cimports.streamlasso.core.record import as_records
+from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.values import weight_of
 
 from streamlasso.core.record import RECORD
 
 #: The weight in a mixture below which one model need not be up to date.
-HARDLY = cython.declare(cython.double, 0.03)
+STALE_MODEL = cython.declare(cython.double, 0.03)
 
 
 @cython.cclass
-class Bank:
+class Experts(Stateful):
     """`n` experts with one memory; they are `alike` where it is one model."""
 
     def predict(self, x, eta):
         """eta of each expert."""
         return 0
 
-    def learn(self, n, X, y, w, guess, weight, leader, eta_low, eta_high):
-        """Take n rows in. `guess`: what the experts together say of each; `weight`: theirs; `leader`: who has most."""
+    def learn(self, n, X, y, w, predicted, weight, leader, eta_low, eta_high):
+        """Learn n rows. `predicted`: the average prediction of each row; `weight`, `leader`: of the experts."""
         return 0
 
-    def blend(self, weight, path):
-        """path += sum_k weight_k (b0_k, b_k)"""
+    def blend(self, weight, model):
+        """model += sum_k weight_k (b0_k, b_k)"""
         return
 
     def lam_of(self, k):
@@ -49,7 +50,7 @@ class Bank:
 
 
 @cython.cclass
-class PathBank(Bank):
+class PathExperts(Experts):
     """An expert for each power."""
 
     def __cinit__(self, path: Path, memory):
@@ -61,20 +62,20 @@ class PathBank(Bank):
         self.path.predict_all(x, eta)
         return 0
 
-    def learn(self, n, X, y, w, guess, weight, leader, eta_low, eta_high):
+    def learn(self, n, X, y, w, predicted, weight, leader, eta_low, eta_high):
         i: cython.Py_ssize_t
         self.path.leader = leader
         self.path.eta_low = eta_low
         self.path.eta_high = eta_high
         for i in range(n):
             if weight_of(w, i) > 0.0:
-                self.path.guess = guess[i]
+                self.path.predicted = predicted[i]
                 self.path.absorb(X + i * self.path.p, y[i], weight_of(w, i))
         self.path.settle(weight)
         return 0
 
-    def blend(self, weight, path):
-        self.path.blend(weight, path)
+    def blend(self, weight, model):
+        self.path.blend(weight, model)
 
     def lam_of(self, k):
         return self.path.lam[k]
@@ -96,18 +97,18 @@ class PathBank(Bank):
 
 
 @cython.cclass
-class LearnerBank(Bank):
+class ModelExperts(Experts):
     """One model whose own tuner moves its lam, in all of n places.
 
-    `patience`: where hardly anybody believes it, it is solved once in so many rows; they all enter its memory.
+    `stale_rows`: where hardly anybody believes it, it is solved once in so many rows; they all enter its memory.
     """
 
-    def __cinit__(self, learner: Learner, memory, n: cython.Py_ssize_t = 1, patience: cython.Py_ssize_t = 1):
+    def __cinit__(self, learner: Learner, memory, n: cython.Py_ssize_t = 1, stale_rows: cython.Py_ssize_t = 1):
         self.learner = learner
         self.memory = memory
         self.n = n
         self.alike = True
-        self.patience = patience
+        self.stale_rows = stale_rows
         self.notes = np.zeros((learner.batch_size, len(RECORD)))
         self.model = np.zeros(learner.p + 1)
 
@@ -118,26 +119,26 @@ class LearnerBank(Bank):
             eta[k] = eta[0]
         return 0
 
-    def learn(self, n, X, y, w, guess, weight, leader, eta_low, eta_high):
-        turn: cython.Py_ssize_t = self.learner.n_seen // self.patience
-        if self._believed(weight) < HARDLY and self.learner.started:
-            if (self.learner.n_seen + n) // self.patience == turn:
+    def learn(self, n, X, y, w, predicted, weight, leader, eta_low, eta_high):
+        turn: cython.Py_ssize_t = self.learner.n_seen // self.stale_rows
+        if self._total(weight) < STALE_MODEL and self.learner.started:
+            if (self.learner.n_seen + n) // self.stale_rows == turn:
                 return self.learner.take_in(n, X, y, w)
         return self.learner._step(n, X, y, w, as_records(cython.address(self.notes[0, 0])))
 
-    def _believed(self, weight):
+    def _total(self, weight):
         k: cython.Py_ssize_t
         total: cython.double = 0.0
         for k in range(self.n):
             total += weight[k]
         return total
 
-    def blend(self, weight, path):
+    def blend(self, weight, model):
         j: cython.Py_ssize_t
-        believed: cython.double = self._believed(weight)
-        self.learner._trace(cython.address(self.model[0]))
+        total: cython.double = self._total(weight)
+        self.learner.write_model(cython.address(self.model[0]))
         for j in range(self.learner.p + 1):
-            path[j] += believed * self.model[j]
+            model[j] += total * self.model[j]
 
     def lam_of(self, k):
         return self.learner.lam

@@ -21,6 +21,7 @@ from cython.cimports.libc.math import fabs, sqrt
 from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
 from cython.cimports.streamlasso.core.kernels import axpy, axpy4
+from cython.cimports.streamlasso.core.state import Stateful
 
 from streamlasso.core.state import COLUMNS, FEATURES, FINITE, ROWS, WEIGHT, Column, array, complement, numbers, table
 
@@ -32,7 +33,7 @@ ONE_THREAD = cython.declare(cython.Py_ssize_t, 262144)
 
 
 @cython.cclass
-class Scaler:
+class Scaler(Stateful):
     """Running weighted mean and scatter of each feature and of the response; the scatter gives `scale_j`."""
 
     STATE = (
@@ -121,7 +122,7 @@ class Scaler:
 
 
 @cython.cclass
-class Moments:
+class Moments(Stateful):
     """S, c and the means of a weighted least-squares problem; uncentred where there is no intercept.
 
     S in full is `S + rows' signed`: the newest rows wait, up to PENDING of them, to be added together.
@@ -326,7 +327,7 @@ class Moments:
 
 
 @cython.cclass
-class Ring:
+class Ring(Stateful):
     """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with."""
 
     STATE = (

@@ -13,11 +13,11 @@ _LARGEST = cython.declare(cython.double, LARGEST)
 
 @cython.final
 @cython.cclass
-class Columns:
+class DictRows:
     """The names, in the order of their columns, and one row of `width` columns, of which the last may have no name yet.
 
-    >>> from streamlasso.core.columns import Columns
-    >>> columns = Columns(["a", "b"])
+    >>> from streamlasso.core.dict_rows import DictRows
+    >>> columns = DictRows(["a", "b"])
     >>> columns.fill({"b": 2})
     True
     >>> columns.row
@@ -42,7 +42,7 @@ class Columns:
         return name in self.index
 
     def __reduce__(self):
-        return Columns, (self.names, self.width)
+        return DictRows, (self.names, self.width)
 
     def place(self, name):
         """The column of this name."""

@@ -448,7 +448,7 @@ def test_a_path_may_be_text_and_needs_its_folder(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["here"]
 
 
-# --- files made with intent -----------------------------------------------------------------------------------------
+# --- forged files --------------------------------------------------------------------------------------------------
 
 
 def drop(name):
@@ -458,7 +458,7 @@ def drop(name):
     return edit
 
 
-def say(*keys_and_value):
+def put(*keys_and_value):
     def edit(record, tensors):
         *keys, last, value = keys_and_value
         for key in keys:
@@ -469,32 +469,32 @@ def say(*keys_and_value):
 
 
 FORGERIES = {
-    "another format": say("format", "x"),
-    "version of words": say("version", "one"),
-    "part of Python": say("settings", "tuner", {"type": "eval", "source": "1"}),
-    "half a part": say("settings", "tuner", {"type": "Fixed"}),
-    "bad part": say("engine", "memory", {"type": "Forgetting", "r": 2.0}),
-    "base class": say("engine", "tuner", {"type": "Tuner"}),
-    "unknown setting": say("settings", "shell", "rm"),
-    "unknown label": say("labels", "predict", 1),
-    "no labels": say("labels", {}),
-    "labels of another width": say("labels", "n_features_in_", 3),
-    "names of another width": say("labels", "feature_names_in_", {"type": "array", "dtype": "O", "items": ["a"]}),
-    "records for labels": say("labels", "feature_names_in_", {"type": "array", "dtype": "i4,i4", "items": [1]}),
-    "endless labels": say("labels", "feature_names_in_", {"type": "array", "dtype": "<U999999999", "items": ["a"] * 4}),
-    "no learners": say("learners", 0),
-    "many learners": say("learners", 3),
-    "uncountable learners": say("learners", 10**18),
-    "another family": say("engine", "family", {"type": "Poisson"}),
-    "another memory": say("engine", "memory", {"type": "Window", "n": 10}),
-    "endless memory": say("engine", "memory", {"type": "Window", "n": 10**17}),
-    "no history": say("engine", "history", 0),
+    "another format": put("format", "x"),
+    "version of words": put("version", "one"),
+    "part of Python": put("settings", "tuner", {"type": "eval", "source": "1"}),
+    "half a part": put("settings", "tuner", {"type": "Fixed"}),
+    "bad part": put("engine", "memory", {"type": "Forgetting", "r": 2.0}),
+    "base class": put("engine", "tuner", {"type": "Tuner"}),
+    "unknown setting": put("settings", "shell", "rm"),
+    "unknown label": put("labels", "predict", 1),
+    "no labels": put("labels", {}),
+    "labels of another width": put("labels", "n_features_in_", 3),
+    "names of another width": put("labels", "feature_names_in_", {"type": "array", "dtype": "O", "items": ["a"]}),
+    "records for labels": put("labels", "feature_names_in_", {"type": "array", "dtype": "i4,i4", "items": [1]}),
+    "endless labels": put("labels", "feature_names_in_", {"type": "array", "dtype": "<U999999999", "items": ["a"] * 4}),
+    "no learners": put("learners", 0),
+    "many learners": put("learners", 3),
+    "uncountable learners": put("learners", 10**18),
+    "another family": put("engine", "family", {"type": "Poisson"}),
+    "another memory": put("engine", "memory", {"type": "Window", "n": 10}),
+    "endless memory": put("engine", "memory", {"type": "Window", "n": 10**17}),
+    "no history": put("engine", "history", 0),
     "wide": reshape("penalty_factor", 10**6),
     "flat": reshape("penalty_factor", ()),
     "empty": reshape("penalty_factor", 0),
     "negative factor": set_at("penalty_factor", -1.0, 0),
     "another array": reshape("0/more", 3),
-    "array of nobody": reshape("7/lam", 2),
+    "array of no learner": reshape("7/lam", 2),
     "array without owner": reshape("lam", 2),
     "no sums": drop("0/moments.S"),
     "square": reshape("0/moments.S", (3, 3)),
@@ -511,7 +511,7 @@ FORGERIES = {
     "member twice": set_at("0/active.members", 0),
     "members of another type": reshape("0/active.members", 1),
     "members without coefficients": reshape("0/active.solution", (0, 2)),
-    "sign that is none": set_at("0/active.solution", 0.5, 0, 1),
+    "sign other than 1 and -1": set_at("0/active.solution", 0.5, 0, 1),
     "factor of zero": set_at("0/active.factor", 0.0),
     "whole rows": set_at("0/counts", 1, 1),
     "fewer than no rows": set_at("0/counts", -1, 1),
@@ -546,14 +546,14 @@ def test_a_file_of_a_newer_format_asks_for_an_upgrade(saved):
 @pytest.mark.parametrize(
     "edit",
     [
-        say("labels", "columns_", {"type": "columns", "names": ["a", "a"], "width": 4}),
-        say("labels", "columns_", {"type": "columns", "names": ["a"], "width": 400}),
-        say("labels", "columns_", {"type": "columns", "names": [["a"]], "width": 4}),
-        say("labels", "columns_", {"type": "columns", "names": ["a"], "width": 2**62}),
-        say("labels", "columns_", 3),
-        say("labels", "classes_", ["x", "y", "z"]),
-        say("labels", "classes_", ["x", "x"]),
-        say("labels", "classes_", 3),
+        put("labels", "columns_", {"type": "columns", "names": ["a", "a"], "width": 4}),
+        put("labels", "columns_", {"type": "columns", "names": ["a"], "width": 400}),
+        put("labels", "columns_", {"type": "columns", "names": [["a"]], "width": 4}),
+        put("labels", "columns_", {"type": "columns", "names": ["a"], "width": 2**62}),
+        put("labels", "columns_", 3),
+        put("labels", "classes_", ["x", "y", "z"]),
+        put("labels", "classes_", ["x", "x"]),
+        put("labels", "classes_", 3),
         lambda record, tensors: record["labels"].pop("columns_"),
     ],
 )

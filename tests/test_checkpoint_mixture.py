@@ -122,7 +122,7 @@ def test_the_same_model_is_the_same_file(path, tmp_path):
     assert path.read_bytes() == (tmp_path / "again").read_bytes()
 
 
-# --- files made with intent -------------------------------------------------------------------------------------------
+# --- forged files ----------------------------------------------------------------------------------------------------
 
 
 def tuner(**settings):
@@ -148,12 +148,12 @@ FORGERIES = {
     "powers out of order": tuner(powers=listed(1.0, 0.5, 0.0)),
     "another factor": tuner(factors=listed(2.0)),
     "more factors": tuner(factors=listed(0.9, 0.8)),
-    "no such bank": reshape("0/bank9/unit", 1),
-    "a leader that is none": set_at("0/bank0/place", 3),
+    "no such memory": reshape("0/bank9/unit", 1),
+    "a leader beyond the last": set_at("0/bank0/place", 3),
     "a leader before the first": set_at("0/bank0/place", -1),
-    "a status that is none": set_at("0/bank0/codes", 4, 1),
+    "a status beyond the last": set_at("0/bank0/codes", 4, 1),
     "a status before the first": set_at("0/bank0/codes", -1, 1),
-    "a status of nobody": set_at("0/seen", 4, 1),
+    "a status of the mixture beyond the last": set_at("0/seen", 4, 1),
     "a memory from the future": set_at("0/born", 10**6, 2),
     "a first memory that is not there": set_at("0/born", 0, 0),
     "a memory that began before it all": set_at("0/born", -1, 2),
@@ -174,7 +174,7 @@ FORGERIES = {
     "sums that are no number": set_at("0/bank1/moments.S", np.nan, 0, 0),
     "a member that is not there": set_at("0/bank0/active2.members", P, 0),
     "a member before the first": set_at("0/bank0/active2.members", -1, 0),
-    "a sign that is none": set_at("0/bank0/active2.solution", 0.5, 0, 1),
+    "a sign other than 1 and -1": set_at("0/bank0/active2.solution", 0.5, 0, 1),
     "a unit that never comes back": set_at("0/bank1/unit", 1e300),
     "rows that are whole": set_at("0/bank0/counts", 1, 1),
     "rows kept of none": lambda record, tensors: tensors.update(
@@ -192,7 +192,7 @@ def small_file():
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forged_file_is_refused(path, small_file, name):
     path.write_bytes(forged(small_file, FORGERIES[name]))
-    with pytest.raises(ValueError, match="Whole, but wrong"):
+    with pytest.raises(ValueError, match="its contents do not"):
         RAPRegressor.load(path)
 
 
@@ -205,7 +205,7 @@ def test_a_small_file_cannot_ask_for_much_room(path):
     path.write_bytes(forged(data, tuner(starts=1000)))
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match="Whole, but wrong"):
+        with pytest.raises(ValueError, match="its contents do not"):
             RAPRegressor.load(path)
         _, peak = tracemalloc.get_traced_memory()
     finally:

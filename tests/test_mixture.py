@@ -102,15 +102,15 @@ def test_sparse_truth_is_found_and_noise_is_left_out():
 
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_after_a_change_the_memory_is_short_and_began_near_it(seed):
-    """Or forgets by a factor; without those, one that started afresh is believed most."""
+    """Or forgets by a factor; without those, one that restarted has the largest weight."""
     stream = simulate(seed, lengths=(300, 80), densities=(0.2, 0.2))
     model = RAPRegressor().partial_fit(stream.X[:300], stream.y[:300])
     before = model.effective_size_
     model.partial_fit(stream.X[300:], stream.y[300:])
     assert before > 150 and model.effective_size_ < 0.5 * before
     assert model.selected_.since > 275 or model.selected_.memory.r < 1
-    fresh = RAPRegressor(tuner=Mixture(factors=())).fit(stream.X, stream.y)
-    assert 275 < fresh.selected_.since < 340
+    restarted = RAPRegressor(tuner=Mixture(factors=())).fit(stream.X, stream.y)
+    assert 275 < restarted.selected_.since < 340
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -164,7 +164,7 @@ def test_one_wild_row_hardly_matters(family, where):
 
 @pytest.mark.parametrize("wild", [50.0, 1000.0])
 def test_a_wild_start_is_forgotten(wild):
-    """In the first rows everything is believed; what began after them does not know it."""
+    """In the first rows everything is trusted; memories that began after them have not seen it."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     y = X[:, 0] + 0.3 * rng.normal(size=300)

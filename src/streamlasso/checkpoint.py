@@ -2,7 +2,7 @@
 
 A file holds what an estimator is made of: its settings as the user gave them, its labels (names of features,
 classes), and its learners, settings and state. Every byte is under a SHA-256 checksum, which finds accidents. A file
-made with intent can still say what it likes, but cannot run code, nor lead the engine outside its arrays: it names
+forged with a valid checksum can hold any numbers, but cannot run code, nor lead the engine outside its arrays: it names
 parts of streamlasso and nothing else, and a learner refuses a state that its settings could not have made
 (`core/state.py`).
 """
@@ -50,7 +50,7 @@ KINDS, LONGEST = "biufUO", 2**20
 #: From a number of features and the settings of an engine to the engine.
 Build = Callable[[int, dict[str, Any]], Any]
 
-SPOILT = (
+DAMAGED = (
     "not a streamlasso checkpoint, or one that was cut short or altered. Load an intact copy, or save the model again."
 )
 
@@ -64,7 +64,7 @@ def save(
 ) -> None:
     """Write a fitted estimator to `path`. The file appears whole or not at all; until then an older one stays.
 
-    `notes` (plain JSON) and `arrays` travel with it for whoever knows what they mean; `load` passes over them.
+    `notes` (plain JSON) and `arrays` travel with it for `load_with_notes`; `load` ignores them.
     """
     write_whole(path, _as_bytes(estimator, notes, arrays))
 
@@ -132,7 +132,7 @@ def _all_as_json(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_json(name: str, value: Any) -> Any:
-    """A setting or label as JSON; what JSON does not know says its type."""
+    """A setting or label as JSON; what JSON does not have is an object with its type."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, np.bool_):
@@ -193,26 +193,26 @@ def _with_notes(classes: Sequence[Any], data: bytes) -> tuple[Any, dict[str, Any
         TypeError,
         ValueError,
     ) as error:
-        raise Refusal(f"{SPOILT} (Whole, but wrong: {error})") from error
+        raise Refusal(f"{DAMAGED} (Its checksum holds, but its contents do not: {error})") from error
 
 
 def _record(data: bytes) -> dict[str, Any]:
-    """What the header says, if its checksum holds."""
+    """The header's record, if its checksum holds."""
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         record = json.loads(header["__metadata__"]["streamlasso"])
         checksum, version = record["sha256"].encode(), int(record["version"])
         if record["format"] != FORMAT or not isinstance(record["class"], str):
-            raise Refusal(SPOILT)
+            raise Refusal(DAMAGED)
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        raise Refusal(SPOILT) from error
+        raise Refusal(DAMAGED) from error
     if version > VERSION:
         raise Refusal(
             f"it is of format {version}, written by streamlasso {record.get('streamlasso')}; this one reads formats up "
             f"to {VERSION}. Upgrade it: pip install --upgrade streamlasso"
         )
     if len(checksum) != len(BLANK) or _checksum(data.replace(checksum, BLANK, 1)) != checksum:
-        raise Refusal(SPOILT)
+        raise Refusal(DAMAGED)
     return record
 
 
@@ -220,7 +220,7 @@ def _estimator(cls: Any, record: dict[str, Any], tensors: dict[str, np.ndarray])
     estimator = cls(**_all_from_json(record["settings"]))
     for name, value in _all_from_json(record["labels"]).items():
         if name not in LABELS:
-            raise ValueError(f"{name} is no label")
+            raise ValueError(f"{name} is not a label")
         setattr(estimator, name, value)
     for name in ARRAYS:
         if name in tensors:
@@ -271,7 +271,7 @@ def _states(n: int, tensors: dict[str, np.ndarray]) -> list[dict[str, np.ndarray
         i, _, key = name.partition("/")
         states.setdefault(int(i), {})[key] = array
     if n < 1 or len(states) != n or sorted(states) != list(range(n)):
-        raise ValueError(f"{n} learners, but arrays of {len(states)}")
+        raise ValueError(f"learners={n}, but there are arrays of {len(states)}")
     return [states[i] for i in range(n)]
 
 
@@ -280,7 +280,7 @@ def _learner(build: Build, engine: dict[str, Any], state: dict[str, np.ndarray])
     n_features, n_bytes = len(engine["penalty_factor"]), sum(array.nbytes for array in state.values())
     n_models = _n_models(engine)
     if 8 * n_models * n_features**2 > n_bytes:
-        raise ValueError(f"{n_models} models of {n_features} features, but no room for their products")
+        raise ValueError(f"{n_models} models of {n_features} features need more numbers than there are")
     learner = build(n_features, engine)
     learner.restore(state)
     return learner

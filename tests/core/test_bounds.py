@@ -126,7 +126,7 @@ def test_a_wild_response_is_learnt_as_its_bound_with_less_weight():
     assert one.loss[30] > other.loss[30]  # the loss that is noted is that of the response as it came
 
 
-def test_in_the_first_rows_everything_is_believed():
+def test_in_the_first_rows_everything_is_trusted():
     stream = calm(Gaussian(), n=30)
     stream.X[FIRST_ROWS - 1, 0] = 1e4
     model = mixture(stream, family=Gaussian(), **CHEAP)
@@ -134,7 +134,7 @@ def test_in_the_first_rows_everything_is_believed():
     assert model.state()["bounds/features"][1, 0] == 1e4
 
 
-def test_a_feature_that_was_constant_is_believed_whatever_it_says():
+def test_a_feature_that_was_constant_is_trusted_whatever_its_value():
     stream = calm(Gaussian(), n=40)
     stream.X[:30, 2] = 5.0
     stream.X[30, 2] = 1e7
@@ -177,7 +177,7 @@ def test_a_feature_is_predicted_from_as_if_it_were_at_its_bound(family):
 
 
 def test_a_familys_own_mean_is_where_the_bounds_come_from():
-    """A link that nobody built in: the mean is eta cubed, and has no ends."""
+    """A link that is not built in: the mean is eta cubed, and has no ends."""
 
     class Cubic(Family):
         def loss(self, y, eta):

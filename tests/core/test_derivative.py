@@ -1,9 +1,9 @@
-"""dC/dlam and db/dlam against differences of solutions, and against the formula of METHOD section 3."""
+"""dC/dlam and db/dlam against differences of solutions, and against the formula of docs/method.md."""
 
 import numpy as np
 import pytest
 
-from oracles.replay import Stream, folded_problems, judged, learner, problems, run
+from oracles.replay import Stream, folded_problems, learner, problems, run, violations
 from streamlasso import families, memories, penalties
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
@@ -43,10 +43,10 @@ def same_active_set(stream, **setting):
     return np.append(False, smooth[:-1])
 
 
-def judged_rows(stream, middle, **setting):
+def smooth_rows(stream, middle, **setting):
     rows = same_active_set(stream, **setting) & (np.arange(len(stream)) >= FIRST)
     rows &= np.append(False, [s == "ok" for s in middle.status[:-1]])
-    assert rows.sum() > len(stream) / 3, "hardly any row could be judged"
+    assert rows.sum() > len(stream) / 3, "hardly any row could be evaluated"
     return rows
 
 
@@ -59,7 +59,7 @@ def test_slope_is_the_derivative_of_the_prequential_loss(
     setting = dict(family=family, penalty=penalty, memory=memory, fit_intercept=fit_intercept, standardize=standardize)
     middle = at(LAM, stream, **setting)
     expected = differences(lambda result: result.loss, stream, **setting)
-    rows = judged_rows(stream, middle, **setting) & ((middle.n_active > 0) | (np.abs(expected) > 0))
+    rows = smooth_rows(stream, middle, **setting) & ((middle.n_active > 0) | (np.abs(expected) > 0))
     assert middle.slope[rows] == pytest.approx(expected[rows], rel=1e-4, abs=1e-5)
 
 
@@ -210,5 +210,5 @@ def test_the_derivative_step_does_not_touch_the_solution(seed, curvature):
     stream = Stream(np.column_stack([x, x, z]), rng.poisson(np.exp(0.5 + x / 2e8 + z)))
     setting = dict(family=Poisson(), memory=Forgetting(0.7), penalty=L1(), history=1)
     result = run(learner(stream, tuner=LogRMS(0.5), lambda_init=0.1, curvature=curvature, **setting), stream)
-    for t, _, violation in judged(stream, result, **setting):
+    for t, _, violation in violations(stream, result, **setting):
         assert violation <= 1e-7, f"row {t}"

@@ -1,10 +1,10 @@
-"""Rows that leave the ring become their second-order expansion (METHOD section 6)."""
+"""Rows that leave the ring become their second-order expansion (`core/likelihood.py`)."""
 
 import numpy as np
 import pytest
 
 from oracles.problem import Problem
-from oracles.replay import folded_problems, judged, learner, problems, run
+from oracles.replay import folded_problems, learner, problems, run, violations
 from oracles.solver import solve
 from oracles.weights import weights
 from streamlasso import families, memories
@@ -17,7 +17,7 @@ LAM = 0.1
 
 
 def slow_path(stream, history, **setting):
-    """METHOD section 6 on its own: each solution by the slow solver, each expansion at the slow solution before it."""
+    """The fold on its own: each solution by the slow solver, each expansion at the slow solution before it."""
     found = []
     for problem in folded_problems(stream, lambda t: found[t], history, **setting):
         alike = problem.undefined
@@ -56,7 +56,7 @@ def test_optimal_with_folded_rows(family, history, memory, make_stream):
     stream = make_stream(family, n=45, p=4, seed=2, weights=True)
     setting = dict(family=family, memory=memory, penalty=L1(), history=history)
     result = run(learner(stream, tuner=LogRMS(), **setting), stream)
-    for t, _, violation in judged(stream, result, **setting):
+    for t, _, violation in violations(stream, result, **setting):
         assert violation <= 1e-7, f"row {t}"
 
 
@@ -92,7 +92,7 @@ def test_a_window_longer_than_the_ring_takes_folded_rows_out_again(history, make
     stream = make_stream(Binomial(), n=80, seed=4)
     setting = dict(family=Binomial(), memory=Window(20), penalty=Ridge(), history=history)
     result = run(learner(stream, tuner=Fixed(0.3), **setting), stream)
-    for t, problem, violation in judged(stream, result, **setting):
+    for t, problem, violation in violations(stream, result, **setting):
         assert len(problem.y) <= 20
         assert violation <= 1e-7, f"row {t}"
 

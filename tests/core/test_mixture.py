@@ -232,7 +232,7 @@ def test_one_power_and_one_memory_is_that_expert(family, memory):
 
 @every_family
 @every_competition
-def test_the_selected_expert_is_the_sparsest_believed_half_as_much_as_the_first(family, memory, tuner, make_stream):
+def test_the_selected_expert_is_the_sparsest_with_half_of_the_largest_weight(family, memory, tuner, make_stream):
     stream = make_stream(family, n=70, seed=6)
     model = mixture(stream, family=family, memory=memory, tuner=tuner)
     run(model, stream)
@@ -253,7 +253,7 @@ def test_the_selected_expert_is_the_sparsest_believed_half_as_much_as_the_first(
 
 @pytest.mark.parametrize("memory", [None, Forgetting(0.9), AdaptiveForgetting((0.9, 0.95, 1.0))], ids=str)
 @pytest.mark.parametrize("family", [Binomial(), Poisson()], ids=str)
-def test_an_exact_model_solves_its_problem_while_it_is_believed(family, memory):
+def test_an_exact_model_solves_its_problem_while_it_has_weight(family, memory):
     """And every 32 rows in any case; here none of its rows has become a quadratic yet."""
     stream = calm(family, n=64, seed=2)
     stream.y[:] = np.clip(stream.y, *np.quantile(stream.y, [0.1, 0.9]))

@@ -233,7 +233,7 @@ def test_a_tuner_that_raises_leaves_no_trace(make_stream):
 
 
 def test_threads_may_predict_with_one_model(make_stream):
-    """Nobody's row gets into another's prediction, though the GIL is not held."""
+    """No row gets into the prediction of another, though the GIL is not held."""
     stream = make_stream(Gaussian(), n=60)
     model = mixture(stream, family=Gaussian())
     run(model, stream)

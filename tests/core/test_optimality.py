@@ -1,11 +1,11 @@
-"""After every single row the optimality conditions of METHOD section 1 hold, whatever the stream."""
+"""After every single row the optimality conditions hold, whatever the stream."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.replay import Stream, judged, learner, run
+from oracles.replay import Stream, learner, run, violations
 from streamlasso import families, memories, penalties
 from streamlasso.families import Binomial, Gamma, Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
@@ -28,7 +28,7 @@ def allowed(family):
 def assert_optimal(stream, result, *, history=64, **setting):
     share = setting["penalty"].l1_ratio or 1e-3
     tolerance = allowed(setting["family"])
-    for t, problem, violation in judged(stream, result, history=history, **setting):
+    for t, problem, violation in violations(stream, result, history=history, **setting):
         assert violation <= tolerance, f"row {t}: violation {violation:.1e}, status {result.status[t]}"
         off = abs(result.lam_max[t] - problem.lam_max) * share
         assert off <= tolerance * problem.unit, f"row {t}: lam_max {result.lam_max[t]} is {problem.lam_max}"
@@ -120,7 +120,7 @@ def test_a_short_ring_comes_back_from_separable_rows_too(centre, seed):
     stream = Stream(X, Binomial().sample(rng, 0.2 + 0.6 * (X[:, 0] - centre) - 0.4 * X[:, 1]))
     setting = dict(family=Binomial(), memory=Forgetting(0.95), penalty=L1(), penalty_factor=np.array([0.0, 1.0]))
     result = run(learner(stream, tuner=LogRMS(), lambda_init=0.1, history=3, **setting), stream)
-    for t, problem, violation in judged(stream, result, history=3, **setting):
+    for t, problem, violation in violations(stream, result, history=3, **setting):
         if np.abs(problem.null).max() < 6:
             assert violation <= NEWTON, f"row {t}, {result.status[t]}"
 
@@ -170,11 +170,11 @@ def test_while_all_responses_are_alike_only_an_intercept_is_fitted(family, y, sh
 
 @pytest.mark.parametrize("family", [Binomial(), Poisson()], ids=str)
 def test_a_solved_problem_is_not_called_unfinished(family):
-    """One feature on the scale 1e8: every row is solved to rounding, and `status` says so."""
+    """One feature on the scale 1e8: every row is solved to rounding, with status ok."""
     rng = np.random.default_rng(2)
     stream = made(family, ["huge"], 40, rng)
     setting = dict(family=family, memory=Forgetting(0.9), penalty=L1())
     result = run(learner(stream, tuner=LogRMS(), lambda_init=0.05, **setting), stream)
-    for t, _, violation in judged(stream, result, history=64, **setting):
+    for t, _, violation in violations(stream, result, history=64, **setting):
         assert violation <= NEWTON
         assert result.status[t] == "ok", f"row {t}: {result.status[t]} with a violation of {violation:.1e}"

@@ -28,7 +28,7 @@ def alone(power):
 
 
 def within(stream):
-    """The stream without tails, its extremes first: the bounds never have a say."""
+    """The stream without tails, its extremes first: nothing is ever clipped."""
     stream.X[:] = np.clip(stream.X, -1.0, 1.0)
     stream.y[:] = np.clip(stream.y, *np.quantile(stream.y, [0.1, 0.9]))
     stream.X[0], stream.X[1] = -1.0, 1.0
@@ -81,7 +81,7 @@ def test_every_setting_is_solved(given_settings, make_stream):
 
 @given(st.data())
 def test_any_stream_is_solved(data):
-    """Duplicates, constants, tiny and huge features; the bounds have no say while only first rows are seen."""
+    """Duplicates, constants, tiny and huge features; nothing is clipped in the first rows."""
     stream = data.draw(streams(Gaussian(), max_rows=FIRST_ROWS, weightings=("none", "some")), "stream")
     penalty = data.draw(st.sampled_from(penalties.EXAMPLES), "penalty")
     setting = dict(family=Gaussian(), memory=Forgetting(0.9), penalty=penalty)
@@ -99,7 +99,7 @@ def test_any_stream_is_solved(data):
 @pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.5)], ids=str)
 @pytest.mark.parametrize("memory", [None, Window(25)], ids=str)
 def test_every_expert_of_a_mixture_solves_the_problem_of_its_memory(memory, penalty, make_stream):
-    """Since its memory began. One that nobody believes may be up to 32 rows old, and is told by its lam."""
+    """Since its memory began. One of little weight may be up to 32 rows old, which shows in its lam."""
     stream = within(make_stream(Gaussian(), n=90, p=4))
     tuner = Mixture(powers=(0.0, 0.4, 0.8, 1.2), factors=(0.9,), starts=4)
     model = mixture(stream, family=Gaussian(), memory=memory, tuner=tuner, penalty=penalty)
@@ -123,7 +123,7 @@ def test_every_expert_of_a_mixture_solves_the_problem_of_its_memory(memory, pena
     assert solved > 200
 
 
-def test_one_that_nobody_believes_is_brought_up_to_date_in_the_end(make_stream):
+def test_an_expert_of_little_weight_is_brought_up_to_date_in_the_end(make_stream):
     """Within 32 rows each expert has been solved anew: its lam is that of one of the last 32 problems."""
     stream = within(make_stream(Gaussian(), n=150, p=4))
     model = mixture(stream, family=Gaussian(), tuner=Mixture(powers=(0.0, 0.5, 1.5), factors=(), starts=0))
@@ -160,7 +160,7 @@ def test_the_path_ends_where_the_lasso_has_spent_its_rows(penalty, make_stream):
 def fitted(family, x, y, weight, before, eta_range, b0, b):
     """Where a row is expanded: the root of e = eta - a loss'(e), a its leverage in the problem before it.
 
-    The first rows are believed whatever they say: their root is not held within the range.
+    The first rows are trusted whatever their values: their root is not held within the range.
     """
     eta = np.clip(b0 + x @ b, *eta_range)
     if before is None:

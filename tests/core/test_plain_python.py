@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from oracles.replay import Stream, judged, learner, run, same_bits
+from oracles.replay import Stream, learner, run, same_bits, violations
 from streamlasso import RAPRegressor
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
@@ -58,7 +58,7 @@ def test_what_a_plain_tuner_remembers_is_in_the_state(make_stream):
     assert same_bits(through.state(), second.state())
 
 
-def test_a_family_nobody_built_in():
+def test_a_family_that_is_not_built_in():
     """A fourth power beside the square: convex, and solved like any other."""
 
     class Quartic(PlainGaussian):
@@ -76,7 +76,7 @@ def test_a_family_nobody_built_in():
     stream = Stream(X, X @ [1.0, -1.0, 0.0] + 0.3 * rng.normal(size=40))
     setting = dict(family=Quartic(), **BASE)
     result = run(learner(stream, tuner=LogRMS(), **setting), stream)
-    for t, _, violation in judged(stream, result, history=64, **setting):
+    for t, _, violation in violations(stream, result, history=64, **setting):
         assert violation <= 1e-7, f"row {t}"
 
 
@@ -165,7 +165,7 @@ def test_a_tuner_that_returns_no_penalty_is_named(lam):
     class Wrong(Tuner):
         clamped = False
 
-        def update(self, *told):
+        def update(self, *arguments):
             return lam
 
     rng = np.random.default_rng(0)

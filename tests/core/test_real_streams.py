@@ -6,7 +6,7 @@ import gzip
 import numpy as np
 import pytest
 
-from oracles.replay import Stream, judged, learner, run
+from oracles.replay import Stream, learner, run, violations
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1
@@ -46,6 +46,6 @@ def test_optimal_after_every_row(source, family, memory, shared_data):
     setting = dict(family=family, memory=memory, penalty=L1(), history=30)
     result = run(learner(stream, tuner=LogRMS(), **setting), stream)
     tolerance = 1e-9 if type(family) is Gaussian else 1e-7
-    for t, problem, violation in judged(stream, result, **setting):
+    for t, problem, violation in violations(stream, result, **setting):
         assert violation <= tolerance, f"row {t}, {result.status[t]}"
         assert abs(result.lam_max[t] - problem.lam_max) <= tolerance * problem.unit, f"row {t}"

@@ -1,11 +1,11 @@
-"""Who is believed: the weights of a mixture against the rules of shares.py and mixture.py written out."""
+"""The weights of a mixture against the rules of shares.py and mixture.py written out."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.mixtures import ALPHA, COMPETITIONS, YOUNG, Row, every, experts, judged_shares, mixture, without
+from oracles.mixtures import ALPHA, COMPETITIONS, YOUNG, Row, every, experts, mixture, updated_shares, without
 from oracles.replay import Stream, run
 from streamlasso import families
 from streamlasso.families import Gaussian
@@ -39,7 +39,7 @@ def assert_weights(model, pi, w):
 @every_family
 @every_competition
 def test_every_row_moves_the_weights_as_the_rule_says(family, memory, tuner, make_stream):
-    """Losses, noise, shares, and who starts afresh: all from the experts' coefficients before the row."""
+    """Losses, noise, shares, and which memory restarts: all from the experts' coefficients before the row."""
     stream = make_stream(family, n=60, weights=True, seed=1)
     stream.a[::7] = 0.0
     model = mixture(stream, family=family, memory=memory, tuner=tuner)
@@ -57,7 +57,7 @@ def test_every_row_moves_the_weights_as_the_rule_says(family, memory, tuner, mak
 
 
 def born(before, after, pi, w, tuner):
-    """The weights once a memory has started afresh, if one has: every few rows, where the rule allows it."""
+    """The weights once a memory has restarted, if one has: every few rows, where the rule allows it."""
     n = int(after["seen"][0])
     new = np.flatnonzero(after["born"] != before["born"])
     may_start = len(np.flatnonzero(after["born"] > 0)) < len(after["born"]) or len(new)
@@ -99,7 +99,7 @@ def test_one_that_began_after_a_change_grows_old_however_little_room_there_is(st
     assert model.weights[oldest].sum() > 0.5
 
 
-def test_without_starts_nobody_comes_or_goes(make_stream):
+def test_without_starts_no_memory_restarts(make_stream):
     stream = make_stream(Gaussian(), n=50)
     model = mixture(stream, family=Gaussian(), tuner=Mixture(starts=0, factors=()))
     run(model, stream)
@@ -130,7 +130,7 @@ def forged(model, intercepts, w, pi, alive):
     return state
 
 
-SAID = st.floats(-3, 3) | st.sampled_from([np.nan, np.inf, -np.inf, 1e300, -1e300, 40.0])
+ETAS = st.floats(-3, 3) | st.sampled_from([np.nan, np.inf, -np.inf, 1e300, -1e300, 40.0])
 
 
 @settings(max_examples=150)
@@ -150,7 +150,7 @@ def test_weights_stay_weights_whatever_experts_say(data):
     alive = np.array([*stay, *data.draw(st.lists(st.booleans(), min_size=starts, max_size=starts), "alive")])
     shape = (len(alive), len(powers))
     n_experts = len(alive) * len(powers)
-    intercepts = np.reshape(data.draw(st.lists(SAID, min_size=n_experts, max_size=n_experts), "intercepts"), shape)
+    intercepts = np.reshape(data.draw(st.lists(ETAS, min_size=n_experts, max_size=n_experts), "intercepts"), shape)
     w = rng.uniform(size=(len(ALPHA), *shape)) ** data.draw(st.sampled_from([1.0, 30.0, 3000.0]), "unevenness")
     w *= alive[:, None]
     w[:, 0, 0] += 1e-9
@@ -178,7 +178,7 @@ def test_the_oracle_by_hand():
     """Two memories, two penalties; only the first expert is right, by a factor of e^2 against all."""
     w = np.full((len(ALPHA), 2, 2), 0.25)
     loss = np.array([[0.0, 2.0], [2.0, 2.0]])
-    pi, new = judged_shares(np.full(7, 1 / 7), w, np.ones(2), loss, np.log([1, 2, 2, 2, 2, 2, 2]))
+    pi, new = updated_shares(np.full(7, 1 / 7), w, np.ones(2), loss, np.log([1, 2, 2, 2, 2, 2, 2]))
     u = 1 / (1 + 3 * np.exp(-2))
     v = np.exp(-2) * u
     assert pi == pytest.approx([1 / 4] + [1 / 8] * 6)
@@ -194,18 +194,18 @@ def test_the_oracle_by_hand():
 
 
 def test_a_share_that_predicts_better_gains():
-    """Where one expert stays right small shares win, where it changes every few rows large ones do: one says 0 and one
-    says 1, and what a share says is the weight of the latter."""
+    """Where one expert stays right small shares win, where it changes every few rows large ones do: one predicts 0 and
+    one 1, and the prediction of a share is the weight of the latter."""
 
-    def judged(pi, w, y):
-        return judged_shares(pi, w, np.ones(2), 2.0 * np.array([[y], [1.0 - y]]), 2.0 * (y - w[:, 1, 0]) ** 2)
+    def updated(pi, w, y):
+        return updated_shares(pi, w, np.ones(2), 2.0 * np.array([[y], [1.0 - y]]), 2.0 * (y - w[:, 1, 0]) ** 2)
 
     pi = np.full(7, 1 / 7)
     w = np.full((7, 2, 1), 0.5)
     settled, restless = (pi, w), (pi, w)
     for t in range(400):
-        settled = judged(*settled, 0.0)
-        restless = judged(*restless, float(t // 5 % 2))
+        settled = updated(*settled, 0.0)
+        restless = updated(*restless, float(t // 5 % 2))
     assert settled[0].argmax() == 6
     assert restless[0].argmax() == 0
 

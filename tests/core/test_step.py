@@ -1,9 +1,9 @@
-"""One observation, one mini-batch: what is predicted, noted and moved, and what is not (METHOD section 2)."""
+"""One observation, one mini-batch: what is predicted, noted and moved, and what is not (`core/learner.py`)."""
 
 import numpy as np
 import pytest
 
-from oracles.replay import Stream, judged, learner, problems, run, same_bits
+from oracles.replay import Stream, learner, problems, run, same_bits, violations
 from oracles.weights import weighted_mean, weights
 from streamlasso import families, memories, tuners
 from streamlasso.core.record import ADVICE, RECORD, STATUS
@@ -156,7 +156,7 @@ def test_weight_k_ages_by_one_row_where_things_fade(make_stream):
     setting = dict(family=Gaussian(), memory=Forgetting(0.8), penalty=L1())
     result = run(learner(stream, tuner=Fixed(0.1), **setting), stream)
     assert result.effective_size[-1] == pytest.approx(sum(a * 0.8 ** (29 - i) for i, a in enumerate(stream.a)))
-    for t, _, violation in judged(stream, result, history=64, **setting):
+    for t, _, violation in violations(stream, result, history=64, **setting):
         assert violation <= 1e-9, f"row {t}"
 
 
@@ -210,7 +210,7 @@ def test_the_solution_after_a_mini_batch_is_exact(family, penalty, make_stream):
     stream = make_stream(family, n=43, weights=True)
     setting = dict(family=family, memory=Forgetting(0.95), penalty=penalty)
     result = run(learner(stream, tuner=LogRMS(), batch_size=5, **setting), stream)
-    for t, _, violation in judged(stream, result, history=64, batch_size=5, **setting):
+    for t, _, violation in violations(stream, result, history=64, batch_size=5, **setting):
         assert violation <= (1e-9 if type(family) is Gaussian else 1e-7), f"row {t}"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from oracles.mixtures import COMPOSED
-from oracles.replay import judged, learner, run
+from oracles.replay import learner, run, violations
 from oracles.weights import weights
 from streamlasso import memories
 from streamlasso.families import Gaussian
@@ -39,7 +39,7 @@ def test_a_learner_weighs_the_past_so(memory, make_stream):
     stream = make_stream(Gaussian(), n=40, weights=True)
     setting = dict(family=Gaussian(), memory=memory, penalty=L1())
     result = run(learner(stream, tuner=LogRMS(), **setting), stream)
-    for t, problem, violation in judged(stream, result, history=64, **setting):
+    for t, problem, violation in violations(stream, result, history=64, **setting):
         assert result.effective_size[t] == pytest.approx(problem.omega, rel=1e-12)
         assert violation <= 1e-9, f"row {t}"
 
@@ -51,7 +51,7 @@ def test_a_window_forgets_to_the_last_digit(make_stream):
     stream.y[:60] *= 1e8
     setting = dict(family=Gaussian(), memory=Window(20), penalty=L1())
     result = run(learner(stream, tuner=LogRMS(), **setting), stream)
-    for t, _, violation in judged(stream, result, history=200, **setting):
+    for t, _, violation in violations(stream, result, history=200, **setting):
         if t >= 85:
             assert violation <= 1e-9, f"row {t}"
 
@@ -63,7 +63,7 @@ def test_forgetting_forgets_a_wild_past(make_stream):
     stream.y[:60] *= 1e4
     setting = dict(family=Gaussian(), memory=Forgetting(0.9), penalty=L1())
     result = run(learner(stream, tuner=LogRMS(), **setting), stream)
-    last = list(judged(stream, result, history=1000, **setting))[-5:]
+    last = list(violations(stream, result, history=1000, **setting))[-5:]
     assert max(violation for _, _, violation in last) <= 1e-9
 
 

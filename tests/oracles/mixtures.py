@@ -1,4 +1,4 @@
-"""Mixtures for the contract tests, and their rules written out plainly: who is believed, and what is within bounds.
+"""Mixtures for the contract tests, and their rules written out plainly: the weights, and what is within bounds.
 
 One row at a time: every expert's coefficients are read off the state before it, and what should be after it follows.
 """
@@ -71,7 +71,7 @@ def single_weights(model):
 
 
 def every(starts):
-    """Rows from one fresh start to the next: four, or as many as leave half of the places to those not young."""
+    """Rows from one restart to the next: four, or as many as leave half of the memories not young."""
     return max(4, 2 * YOUNG // starts + 1)
 
 
@@ -82,14 +82,14 @@ def levelled(alive, n_penalties):
     return np.repeat(alive / alive.sum(), n_penalties).reshape(len(alive), n_penalties) / n_penalties
 
 
-def judged_shares(pi, w, alive, loss, share_loss):
+def updated_shares(pi, w, alive, loss, share_loss):
     """pi (share), w (share, memory, penalty) after a row with these losses (memory, penalty) and (share)."""
     n_penalties = w.shape[2]
-    believed = w * np.exp(-loss) * alive[:, None]
-    kept = believed.sum(axis=(1, 2))
+    likely = w * np.exp(-loss) * alive[:, None]
+    kept = likely.sum(axis=(1, 2))
     new = np.empty_like(w)
     for h, alpha in enumerate(ALPHA):
-        u = believed[h] / kept[h] if kept[h] > 0 else levelled(alive, n_penalties)
+        u = likely[h] / kept[h] if kept[h] > 0 else levelled(alive, n_penalties)
         left = np.column_stack([u[:, :1], u[:, :-1]])
         right = np.column_stack([u[:, 1:], u[:, -1:]])
         others = alive[:, None] * u.sum(axis=0) / alive.sum()
@@ -99,7 +99,7 @@ def judged_shares(pi, w, alive, loss, share_loss):
 
 
 def without(w, alive, m):
-    """The shares' weights when memory m has gone; `alive` says who is left."""
+    """The shares' weights when memory m has gone; `alive`: those left."""
     w = w.copy()
     w[:, m] = 0.0
     kept = w.sum(axis=(1, 2), keepdims=True)
@@ -168,7 +168,7 @@ class Row:
 
     @property
     def eta(self):
-        """What is predicted: nobody pulls from further than one width outside the bounds, and none may lead there."""
+        """The average prediction, each held within one width outside the bounds, and the average within them."""
         return self.average(np.tensordot(self.pi, self.w, 1)) if self.n else 0.0
 
     def average(self, w):
@@ -199,10 +199,10 @@ class Row:
         if not there.any():
             return self.pi, self.w
         cap = CAP if self.family.has_scale else np.inf
-        said = np.where(there, self.etas, 0.0), self.average(self.w)
-        loss, share_loss = (self.weight * np.minimum(self.excess(eta) / phi, cap) for eta in said)
+        etas = np.where(there, self.etas, 0.0), self.average(self.w)
+        loss, share_loss = (self.weight * np.minimum(self.excess(eta) / phi, cap) for eta in etas)
         loss = np.where(there, loss, np.inf)
-        return judged_shares(self.pi, self.w, self.alive, loss - loss.min(), share_loss - share_loss.min())
+        return updated_shares(self.pi, self.w, self.alive, loss - loss.min(), share_loss - share_loss.min())
 
     def bounds(self):
         """(features, response) after the row; eta's bounds move when the response's do, and when n doubles."""

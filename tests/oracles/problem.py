@@ -1,4 +1,4 @@
-"""The problem of METHOD section 1, all its rows in memory: objective, optimality conditions, lam_max, derivative."""
+"""The problem of docs/method.md, all its rows in memory: objective, optimality conditions, lam_max, derivative."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -190,14 +190,14 @@ class Problem:
         bound = lam * self.l1_ratio * self.v
         off = np.where(b != 0, np.abs(g + ridge + bound * np.sign(b)), np.maximum(np.abs(g) - bound, 0.0))
         off = off / np.where(self.scale > 0, self.scale, 1.0)
-        # lam_max says nothing of what is never penalised, so that is measured in lam_max per unit of residual
+        # lam_max does not depend on what is never penalised, so that is measured in lam_max per unit of residual
         never = self.present & (self.factor == 0)
         off[never] = (np.abs(g) / np.where(never, self.size, 1.0))[never] * self.reach
         assert (b[~self.present] == 0).all(), "a feature that never varied has a coefficient"
         worst = max(np.max(off[self.present], initial=0.0), abs(g0) * self.reach if self.fit_intercept else 0.0)
         return worst / self.unit if worst else 0.0
 
-    # --- the derivative of METHOD section 3 -------------------------------------------------------------------------
+    # --- the derivative of docs/method.md -----------------------------------------------------------------------------
 
     def direction(self, b0, b, lam, *, hessian_of=None, diagonal=False):
         """(db0/dlam, db/dlam, sqrt(u'H^{-1}u)) at the solution b; `hessian_of`: the problem with the new row in it."""

@@ -74,7 +74,7 @@ def problems(stream, *, family, memory, penalty, penalty_factor=None, fit_interc
 def folded_problems(
     stream, solution, history, *, family, memory, penalty, penalty_factor=None, fit_intercept=True, standardize=True
 ):
-    """The problem after each row (METHOD section 6): rows were expanded when the `history`-th newer one came.
+    """The problem after each row (`core/likelihood.py`): rows were expanded when the `history`-th newer one came.
 
     `solution(t)` is (b0, b) after row t; it is asked only for rows already given out.
     """
@@ -110,8 +110,8 @@ def same_bits(one, other):
     )
 
 
-def judged(stream, result, *, history, batch_size=1, **settings):
-    """(t, problem, violation) after each step whose problem has a minimum that METHOD defines."""
+def violations(stream, result, *, history, batch_size=1, **settings):
+    """(t, problem, violation) after each step whose problem has a minimum."""
     known = {"family", "memory", "penalty", "penalty_factor", "fit_intercept", "standardize"}
     settings = {name: value for name, value in settings.items() if name in known}
     solution = lambda t: (result.b0(t), result.b(t))  # noqa: E731

@@ -45,7 +45,7 @@ def is_optimal(G, c, l1, b, varying):
 
 
 def solve(problem, lam, max_steps=200):
-    """(b0, b) of METHOD section 1, to rounding."""
+    """(b0, b) that minimise the problem, to rounding."""
     p = problem.X.shape[1]
     unit = np.where(problem.sd > 0, problem.sd, 1.0)
     shift = problem.mean if problem.fit_intercept else np.zeros(p)

@@ -1,4 +1,4 @@
-"""How much each row weighs: the definition, row by row (METHOD section 5)."""
+"""How much each row weighs: the definition, row by row (docs/method.md)."""
 
 import numpy as np
 

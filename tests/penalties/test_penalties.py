@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from oracles.replay import judged, learner, problems, run
+from oracles.replay import learner, problems, run, violations
 from streamlasso import penalties
 from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting, Window
@@ -29,7 +29,7 @@ def test_a_learner_pays_it(penalty, factor, make_stream):
     stream = make_stream(Gaussian(), n=40, weights=True)
     setting = dict(family=Gaussian(), memory=Forgetting(0.95), penalty=penalty, penalty_factor=factor)
     result = run(learner(stream, tuner=LogRMS(), **setting), stream)
-    for t, _, violation in judged(stream, result, history=64, **setting):
+    for t, _, violation in violations(stream, result, history=64, **setting):
         assert violation <= 1e-9, f"row {t}"
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints made with intent: files that say something else, under a checksum that holds."""
+"""Forged checkpoints: files with other contents, under a checksum that holds."""
 
 import json
 

@@ -39,7 +39,7 @@ TURNS = cython.declare(cython.int, 10)
 #: A feature whose pivot falls below this share of its variance is a combination of the members.
 DEPENDENT = cython.declare(cython.double, 1e-12)
 
-#: Where refinement stalls, rounding is let off by this factor; beyond it the block counts as singular.
+#: Where refinement stalls, rounding errors larger by this factor are accepted; beyond it the block is singular.
 ILL_CONDITIONED = cython.declare(cython.double, 100.0)
 
 DOUBLE = cython.declare(cython.size_t, cython.sizeof(cython.double))
@@ -320,7 +320,7 @@ class ActiveSet(Stateful):
             self.b[i] = self.target[i]
 
     def _walk(self, m):
-        """Towards the optimum; whoever reaches zero first leaves, and the walk turns to the optimum of those left."""
+        """Towards the optimum; the first to reach zero leaves, and the walk turns to the optimum of those left."""
         i: cython.Py_ssize_t
         q: cython.Py_ssize_t
         t: cython.double
@@ -343,7 +343,7 @@ class ActiveSet(Stateful):
                 self._rest(self.members[q])
             self.leave(q)
 
-    # --- 2. look at the conditions, and enter who violates them -------------------------------------------------
+    # --- 2. look at the conditions, and enter what violates them ------------------------------------------------
 
     def gradient(self, m):
         """g = c - Hb for all p features."""
@@ -437,7 +437,7 @@ class ActiveSet(Stateful):
         self.n_resting += 1
 
     def _wake(self):
-        """Nobody rests any more; returns how many of them violate their condition still."""
+        """No feature rests any more; returns how many of them still violate their condition."""
         j: cython.Py_ssize_t
         if self.n_resting == 0:
             return 0

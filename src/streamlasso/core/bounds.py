@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What has been seen so far, and how far beyond it a value is believed.
+"""What has been seen so far, and how far beyond it a value is trusted.
 
 Every feature, the response and every prediction is held within the range seen so far, widened by half of it on each
 side. A value further out counts as that bound, both for what is learnt and as what has been seen: one wild value moves
 the bound by half, a world that really moved is followed within a few rows. Of a row with such a value little is learnt:
 if it lies k times as far from the middle as the bound, the row weighs 1/k. A feature that was constant so far has no
-range, and is believed whatever it says; so is everything in the first rows.
+range, and is trusted whatever its value; so is everything in the first rows.
 
 A prediction is bounded in eta: where the mean is at the bound. A bound that no mean reaches (a probability below 0, a
 negative count) lies half-way from the nearest response seen to where the means end; where a response was seen at that
@@ -86,7 +86,7 @@ class Bounds(Stateful):
         return least
 
     def clip_eta(self, eta):
-        """An eta that is no number counts as 0."""
+        """An eta that is not a number counts as 0."""
         if not eta >= self.eta_low:
             return self.eta_low if eta < self.eta_low else min(max(0.0, self.eta_low), self.eta_high)
         return min(eta, self.eta_high)

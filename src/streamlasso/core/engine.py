@@ -63,7 +63,7 @@ class Engine(Stateful):
             self.busy = False
 
     def _refuse_if_busy(self):
-        """The GIL is not held while rows are learnt; nobody else may touch the state then."""
+        """The GIL is not held while rows are learnt; no other thread may touch the state then."""
         if self.busy:
             raise RuntimeError("this model is learning in another thread; give every thread a model of its own")
 

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The experts that share a memory, as a mixture sees them: a path of penalties, or one lam with its tuner.
 
-All banks of a mixture have as many places. A model that has but one lam stands in all of them alike.
+All memories of a mixture have as many experts. A model that has one lam stands for all of them.
 """
 
 import cython
@@ -12,7 +12,7 @@ from cython.cimports.streamlasso.core.values import weight_of
 
 from streamlasso.core.record import RECORD
 
-#: The weight in a mixture below which one model need not be up to date.
+#: A model with less weight than this need not be up to date.
 STALE_MODEL = cython.declare(cython.double, 0.03)
 
 
@@ -45,7 +45,7 @@ class Experts(Stateful):
         return 0
 
     def forget(self):
-        """Start afresh."""
+        """Restart with no rows."""
         return
 
 
@@ -100,7 +100,7 @@ class PathExperts(Experts):
 class ModelExperts(Experts):
     """One model whose own tuner moves its lam, in all of n places.
 
-    `stale_rows`: where hardly anybody believes it, it is solved once in so many rows; they all enter its memory.
+    `stale_rows`: where it has little weight, it is solved once in so many rows; they all enter its memory.
     """
 
     def __cinit__(self, learner: Learner, memory, n: cython.Py_ssize_t = 1, stale_rows: cython.Py_ssize_t = 1):

@@ -38,7 +38,7 @@ LIKELIHOOD_TOLERANCE = cython.declare(cython.double, 1e-10)
 #: that.
 NULL_TOLERANCE = cython.declare(cython.double, 1e-12)
 ROUNDING = cython.declare(cython.double, 1e-14)
-#: Slopes this small say that an unpenalised feature separates the responses; the way to infinity ends here.
+#: Slopes this small mean that an unpenalised feature separates the responses; the way to infinity ends here.
 SATURATED = cython.declare(cython.double, 1e-30)
 
 

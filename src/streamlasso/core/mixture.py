@@ -1,34 +1,33 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The competition: experts with different memories and penalties, averaged by how well they have predicted.
+"""Experts with different memories and penalties, averaged by how well they have predicted.
 
 1. every expert predicts the row; the mixture's eta is their average, `total_e` the weights (`shares.py`)
-2. each is judged by its honest loss, in units of the noise (below), and the weights move
-3. all take the row in, each with its memory and its lam
-4. every few rows a memory starts afresh; of those that did, the least believed makes room for it
+2. each is evaluated on its prequential loss, in units of the noise (below), and the weights are updated
+3. all learn the row, each with its memory and its lam
+4. every few rows a memory restarts: the one with the lowest weight among those that may
 
 Averaging eta is averaging coefficients, so the mixture is one linear model at every moment. Only an expert whose eta
 lies further outside the bounds (`bounds.py`) than these are apart is held there: a thousandth of ten thousand is ten.
 
-**Starting afresh.** A memory that never forgets but began after the last change is the best there is; nobody knows when
-that was, so one begins every EVERY rows, or more seldom where there is little room: no more than half of them should be
-young. Each is left alone until it has had a fair chance (YOUNG), then the least believed goes when room is needed:
-those that began just after a change stay for as long as they predict well. The memory that began with the first row
-always stays.
+**Restarts.** A memory that never forgets but began right after the last change is the best there is. When that was is
+unknown, so one restarts every EVERY rows, or less often where few may: no more than half of them should be young. Each
+is kept until it has had YOUNG rows; then the one with the lowest weight is the next to restart. Those that began just
+after a change stay for as long as they predict well. The memory that began with the first row always stays.
 
-**Exact ones.** For families other than the Gaussian a path is made of quadratics (`path.py`): each row is expanded
-once, where it was first fitted. Where noise is low, fits sharpen for as long as rows come in, and what the first rows
-said in their quadratics holds them back. So where penalties compete, there stands beside the longest of the memories
-that stay, and the middle one, a model of the likelihood itself (`likelihood.py`), whose lam is moved by `LogRMS`.
+**Exact models.** For families other than the Gaussian a path is made of quadratics (`path.py`): each row is expanded
+once, where it was first fitted. Where noise is low, fits sharpen for as long as rows come in, and the quadratics of the
+first rows hold them back. So where penalties compete, a model of the exact likelihood (`likelihood.py`), whose lam is
+moved by `LogRMS`, is added to the longest of the memories that stay and to the middle one.
 
 **Units of the noise.** An expert's excess D_e is its loss less the least loss that any eta could have had. In units of
-the dispersion phi, which is a fading mean of 2D for the mixture itself, it is a log-likelihood, so there is no rate to
-set, and multiplying y by a million changes nothing. Real noise has heavy tails, and one wild row must not decide
+the dispersion phi, a fading mean of 2D for the mixture itself, it is a log-likelihood, so there is no learning rate to
+set, and multiplying y by a million changes nothing. Real noise has heavy tails, and one outlier must not decide
 everything, so no row moves the odds between two experts, or phi, by more than ODDS_CAP allows:
 
     l_e = min(D_e / phi, ODDS_CAP),        phi <- fading mean of 2 min(D, ODDS_CAP phi)
 
-A class has no scale and no tails (`Family.has_scale`): there phi is 1, and there is no cap. An expert is judged by what
-it said, not by what the bounds would have made of it: it is its coefficients, not its predictions, that are averaged.
+A class has no scale and no tails (`Family.has_scale`): there phi is 1, and there is no cap. An expert is evaluated on
+its own prediction, before it is held within the bounds: its coefficients are averaged, not its predictions.
 """
 
 import cython
@@ -52,13 +51,13 @@ from streamlasso.core.state import COUNT, FIXED, NOT_NEGATIVE, WEIGHT, WITH_INTE
 from streamlasso.memories import Forgetting
 from streamlasso.tuners import LogRMS
 
-#: Rows from one fresh start to the next, at least.
+#: Rows from one restart to the next, at least.
 EVERY = cython.declare(cython.Py_ssize_t, 4)
-#: A memory is young, and stays, until it has had this many rows: FIRST_ROWS to learn from and a few to be judged by.
+#: A memory is young, and stays, until it has had this many rows: FIRST_ROWS to learn from and a few to be evaluated on.
 YOUNG = cython.declare(cython.Py_ssize_t, FIRST_ROWS + 2)
-#: The most that one row can say for one expert against another, as a logarithm of odds.
+#: The most that one row can change the log odds between two experts.
 ODDS_CAP = cython.declare(cython.double, 6.0)
-#: How fast the dispersion forgets.
+#: The forgetting factor of the dispersion.
 DISPERSION_DECAY = cython.declare(cython.double, 0.98)
 
 LAM = cython.declare(cython.int, 0)
@@ -82,7 +81,7 @@ def _from_the_least(loss: cython.double[::1]) -> cython.bint:
 
 
 def competing(memory, tuner):
-    """The memories that stay, and how many more start afresh: those of `AdaptiveForgetting`, of `Mixture`, or one."""
+    """The memories that stay, those of the setting or of the tuner, and how many more restart."""
     if memory is not None:
         return list(memory.members()), 0
     return [Forgetting(1.0), *(Forgetting(r) for r in tuner.factors)], tuner.starts
@@ -195,7 +194,7 @@ class MixtureLearner(Engine):
         return 0
 
     def _evaluate(self, y, weight, eta, etas):
-        """Everybody's loss in units of the noise, that of the shares' averages too."""
+        """Update the weights by the losses of the experts and of the shares' averages, in units of the noise."""
         e: cython.Py_ssize_t
         least: cython.double = self.bounds.least_loss(y)
         if self.n_seen == 0:
@@ -216,7 +215,7 @@ class MixtureLearner(Engine):
         return 0
 
     def _loss_of(self, y, weight, least, eta):
-        """In units of the noise; whose eta is no number, or infinite, has lost."""
+        """A loss in units of the noise; infinite where eta is not finite."""
         cap: cython.double = ODDS_CAP if self.scaled else INFINITY
         if not isfinite(eta):
             return INFINITY
@@ -229,7 +228,7 @@ class MixtureLearner(Engine):
         self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
 
     def _learn_all(self, n):
-        """All banks take the rows in, whether believed or not; then one may start afresh."""
+        """All experts learn the rows, whatever their weight; then a memory may restart."""
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t
         for m in range(self.n_memories):
@@ -257,7 +256,7 @@ class MixtureLearner(Engine):
         return 0
 
     def _prediction_of(self, m, etas):
-        """What the experts of a bank say of a row, by their weights."""
+        """The average prediction of the experts with one memory."""
         k: cython.Py_ssize_t
         total: cython.double = self.shares.memory_weight(m)
         eta: cython.double = 0.0
@@ -266,7 +265,7 @@ class MixtureLearner(Engine):
         return eta if total > 0.0 else self.bounds.clip_eta(etas[0])
 
     def _restart(self):
-        """In an empty place, or in that of the least believed of those that are not young any more."""
+        """A memory that is not there yet, or the one with the lowest weight of those that are not young any more."""
         m: cython.Py_ssize_t
         chosen: cython.Py_ssize_t = -1
         for m in range(self.n_permanent, self.n_memories):
@@ -320,7 +319,7 @@ class MixtureLearner(Engine):
         return total / all_weight
 
     def _leading_memory(self):
-        """The memory of the one expert most believed."""
+        """The memory of the expert with the largest weight."""
         m: cython.Py_ssize_t
         best: cython.Py_ssize_t = 0
         weight: cython.double
@@ -348,7 +347,7 @@ class MixtureLearner(Engine):
     # --- predicting ---------------------------------------------------------------------------------------------
 
     def eta_at(self, x):
-        """What the experts say of a row, averaged."""
+        """The average prediction of a row."""
         j: cython.Py_ssize_t
         row: cython.p_double = cython.cast(cython.p_double, malloc((self.p + self.n) * cython.sizeof(cython.double)))
         eta: cython.double
@@ -404,7 +403,8 @@ class MixtureLearner(Engine):
     def memories(self):
         """Of each memory: what it is, and the rows seen when it began; None where there is none."""
         return [
-            (bank.memory, int(born)) if born >= 0 else None for bank, born in zip(self.experts, self.began, strict=True)
+            (experts.memory, int(began)) if began >= 0 else None
+            for experts, began in zip(self.experts, self.began, strict=True)
         ]
 
     def selected(self):
@@ -420,24 +420,24 @@ class MixtureLearner(Engine):
         """The memory of the expert with the largest weight, and with it the largest penalty that has at least half of
         that: of two models that predict about as well, the sparser; and its weight."""
         m: cython.Py_ssize_t = self._leading_memory()
-        believed = self.weights[m]
-        k: cython.Py_ssize_t = np.argmax(believed >= 0.5 * believed.max())
+        weights = self.weights[m]
+        k: cython.Py_ssize_t = np.argmax(weights >= 0.5 * weights.max())
         return m, k, self._weight_of(m, k)
 
     def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """lam, lam_max and (b0, b) of one expert."""
-        bank: Experts = self.experts[m]
+        experts: Experts = self.experts[m]
         weights: cython.double[::1] = np.where(np.arange(self.K) == k, 1.0, 0.0)
         model = np.zeros(self.p + 1)
         out: cython.double[::1] = model
-        bank.blend(cython.address(weights[0]), cython.address(out[0]))
-        return bank.lam_of(k), bank.lam_max_of(), model
+        experts.blend(cython.address(weights[0]), cython.address(out[0]))
+        return experts.lam_of(k), experts.lam_max_of(), model
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def parts(self):
-        banks = {f"bank{m}/": bank for m, bank in enumerate(self.experts)}
-        return {**banks, "bounds/": self.bounds, "shares/": self.shares}
+        experts = {f"bank{m}/": each for m, each in enumerate(self.experts)}
+        return {**experts, "bounds/": self.bounds, "shares/": self.shares}
 
     @property
     def beginnings(self):

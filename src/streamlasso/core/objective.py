@@ -213,7 +213,7 @@ class Objective(Stateful):
     # --- the units ----------------------------------------------------------------------------------------------
 
     def _penalty_units(self):
-        """v_j and size_j, the latter in which conditions are judged; v_j is infinite for what must stay out."""
+        """v_j, infinite for a feature that must stay out, and size_j, the unit of its condition."""
         j: cython.Py_ssize_t
         size: cython.p_double = cython.address(self.size[0])
         v: cython.p_double = cython.address(self.v[0])

@@ -3,7 +3,7 @@ cimport cython
 from streamlasso.core.active_set cimport ActiveSet
 from streamlasso.core.objective cimport LeastSquares
 
-#: Rows that what hardly anybody believes may be old.
+#: How many rows old a model of little weight may be.
 cdef enum:
     STALE_ROWS = 32
 

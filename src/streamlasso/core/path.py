@@ -27,7 +27,7 @@ from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
 from streamlasso.core.state import COLUMNS, COUNT, FIXED, Column, array, below, numbers, table
 
-#: A weight that makes no difference: a solution of less may be STALE_ROWS rows old.
+#: A solution with less weight than this may be STALE_ROWS rows old.
 STALE_SOLUTION = cython.declare(cython.double, 1e-3)
 #: A lasso with more active features than this share of its rows interpolates; no smaller penalty is tried, unless it
 #: has so few of them that it is cheap.
@@ -138,7 +138,7 @@ class Path(LeastSquares):
     def settle(self, weight):
         """All solutions, after rows were taken in; the first rows have the empty one only, as has one response.
 
-        A solution that hardly anybody believes waits for its turn, which comes every STALE_ROWS rows.
+        A solution of little weight waits for its turn, which comes every STALE_ROWS rows.
         """
         k: cython.Py_ssize_t
         self.measure()

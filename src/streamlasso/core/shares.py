@@ -1,20 +1,20 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Who is total, and how fast memory_weight changes: exponential weights with a share that is learnt.
+"""The weights of experts, and how fast they change: exponential weights with a share that is learnt.
 
 Expert (m, k) has memory m and the k-th penalty. For a share alpha, the weights after a row with losses l are
 
     u_mk = w_mk exp(-l_mk) / sum w exp(-l)
     w_mk <- (1 - alpha) u_mk  +  alpha/2 (1/M) sum_m' u_m'k  +  alpha/2 (u_m,k-1 + u_m,k+1)/2
 
-Half of the share goes to the other memories, at the same penalty: the world may have changed. Half goes to the
-neighbouring penalties, with the same memory: lam drifts. A share to everybody alike (fixed share) would pay experts
-that nobody has reason to believe, small penalties on few rows above all.
+Half of the share goes to the other memories, at the same penalty: the stream may have changed. Half goes to the
+neighbouring penalties, with the same memory: lam drifts. An equal share for all (fixed share) would give weight to
+experts that have no reason to have any, small penalties on few rows above all.
 
-The share is the price of being able to change one's mind: too large where nothing changes, too small where much does.
+The share is the price of weights that can change quickly: too large where nothing changes, too small where much does.
 So N_SHARES of them, a factor of four apart, run side by side, at no cost but the weights. Each has an average of its
 own, and they are themselves weighted by the loss of that: pi_h <- pi_h exp(-l(eta_h)). (The likelihood of a mixture,
-sum w_h exp(-l), would be a poorer update: where no expert is right, it rewards experts that differ, and their average
-does not gain.) An expert's weight is `total_mk = sum_h pi_h w_hmk`.
+sum w_h exp(-l), would be a poorer criterion: where no expert is right, it rewards experts that differ, and their
+average does not gain.) An expert's weight is `total_mk = sum_h pi_h w_hmk`.
 """
 
 import cython
@@ -51,7 +51,7 @@ class Shares(Stateful):
         self.n_alive = 0
 
     def start(self):
-        """Equal weights for all who are there."""
+        """Equal weights for all memories that are there."""
         h: cython.Py_ssize_t
         for h in range(N_SHARES):
             self._level(h)
@@ -63,12 +63,12 @@ class Shares(Stateful):
             self.w[h, e] = 1.0 / (self.n_alive * self.K) if self.alive[e // self.K] else 0.0
 
     def enter(self, m):
-        """A memory joins with nothing; the share will give it weight."""
+        """A memory joins with weight 0; the share will give it some."""
         self.alive[m] = 1
         self.n_alive += 1
 
     def leave(self, m):
-        """A memory goes; what it had goes to all others in proportion."""
+        """A memory leaves; its weight goes to all others in proportion."""
         e: cython.Py_ssize_t
         h: cython.Py_ssize_t
         kept: cython.double
@@ -155,7 +155,7 @@ class Shares(Stateful):
         return total
 
     def leader(self, m):
-        """The penalty most total with this memory."""
+        """The penalty with the largest weight, with this memory."""
         k: cython.Py_ssize_t
         best: cython.Py_ssize_t = 0
         for k in range(1, self.K):

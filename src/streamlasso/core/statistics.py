@@ -7,7 +7,7 @@ All sums are centred as they grow (Welford, West): with `d = x - mean` taken bef
 
 so no large sums are ever subtracted from one another. Taking a row out is the same with the signs turned.
 
-Weights do not decay; the newest row's weight grows instead (`unit` in `learner.py`), which is the same up to a common
+Weights do not decay; the newest row's weight grows instead (`unit` in `objective.py`), which is the same up to a common
 factor and costs nothing. `scale` brings everything back by a power of two, exactly, long before anything overflows.
 
 `Moments` holds the weighted least-squares problem `(1/2) sum_i w_i (target_i - b0 - x_i'b)^2`: for the Gaussian
@@ -80,7 +80,7 @@ class Scaler(Stateful):
         self.weight += weight
 
     def remove(self, x, y, weight):
-        """Take a row out. `stale` says that so much of a sum has gone that rounding shows: rebuild it from the rows."""
+        """Take a row out. `stale`: so much of a sum has gone that rounding shows, and it has to be rebuilt."""
         j: cython.Py_ssize_t
         d: cython.double
         step: cython.double = weight / (self.weight - weight)

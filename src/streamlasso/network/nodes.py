@@ -21,8 +21,8 @@ from streamlasso.core.state import FIXED, Stateful, array
 from streamlasso.settings import has_mixture
 
 LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")
-#: Fewer nodes than this a thread, or fewer nodes times points in all, cost more to hand over than they save.
-NODES_A_THREAD, LEAST_WORK = 32, 300
+#: Fewer nodes per thread, or fewer nodes times points in all, cost more to hand over than they save.
+NODES_PER_THREAD, LEAST_WORK = 32, 300
 
 
 class _Node(Stateful):
@@ -83,7 +83,7 @@ def _barred(p: int, i: int) -> np.ndarray:
 
 
 class Nodes:
-    """All nodes of a network, in groups that a thread each takes care of.
+    """All nodes of a network, in groups: one per thread.
 
     Every group has a covariance of its own: bringing it up to date costs less than waiting for one another.
     """
@@ -95,7 +95,7 @@ class Nodes:
         self.shared = gaussian and not has_mixture(settings)
         #: The strongest that an edge can be.
         self.most = 1.0 if gaussian else np.inf
-        n_groups = min(n_jobs or max(1, min(os.cpu_count() or 1, p // NODES_A_THREAD)), p)
+        n_groups = min(n_jobs or max(1, min(os.cpu_count() or 1, p // NODES_PER_THREAD)), p)
         edges = np.linspace(0, p, n_groups + 1).astype(int)
         self.groups = [self._group(int(first), int(last)) for first, last in pairwise(edges)]
         self.learners = [learner for group in self.groups for learner in group.learners]

@@ -150,7 +150,7 @@ def _as_json(name: str, value: Any) -> Any:
     if isinstance(value, DictRows):
         return {"type": "columns", "names": _as_json(name, value.names), "width": value.width}
     if type(value) is PARTS.get(type(value).__name__):
-        return {"type": type(value).__name__, **_all_as_json(_arguments(value))}
+        return {"type": type(value).__name__, **_all_as_json(value.settings())}
     if hasattr(value, "__array__") and np.ndim(value) == 1 and np.asarray(value).dtype.kind in KINDS:
         array = np.asarray(value)
         return {"type": "array", "dtype": array.dtype.str, "items": _as_json(name, array.tolist())}
@@ -158,10 +158,6 @@ def _as_json(name: str, value: Any) -> Any:
         f"{name}={value!r} cannot be saved: a checkpoint holds streamlasso's own families, memories, penalties and "
         "tuners, and labels that are strings, finite numbers or tuples of them. Use pickle for anything else."
     )
-
-
-def _arguments(part: Any) -> dict[str, Any]:
-    return part.settings() if hasattr(part, "settings") else vars(part)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ CHEAP = cython.declare(cython.double, 50.0)
 
 @cython.cclass
 class Path(LeastSquares):
-    """A memory's statistics with a solution for each power; smaller by power."""
+    """One memory, and a solution for each of `powers`."""
 
     STATE = (
         *LeastSquares.STATE,

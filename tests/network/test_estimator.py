@@ -353,7 +353,7 @@ def test_a_truncated_file_is_refused(share, tmp_path):
         ("commons/scaler.sums", lambda a: a + np.inf),
         ("node0/active.members", lambda a: a + 100),
         ("commons/counts", lambda a: a + 10**6),
-        ("node2/counts", lambda a: a + [1, 0, 0]),
+        ("node2/counts", lambda a: a + np.array([1, 0, 0])),
     ],
 )
 def test_a_forged_state_is_refused(name, change, tmp_path, monkeypatch):

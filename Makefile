@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd' -o -name py.typed)
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.js' -o -name py.typed)
 # The package as import-linter should see it: a cimport is an import.
 IMPORTS := build/imports
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint lint-github format bench wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -16,7 +16,7 @@ demo: $(VENV)/installed
 test: $(VENV)/with-test
 	$(BIN)/pytest --numprocesses 2
 
-lint: $(VENV)/with-lint
+lint: $(VENV)/with-lint lint-github
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -26,6 +26,16 @@ lint: $(VENV)/with-lint
 		sed -n 's/^from \(streamlasso[^ ]*\) cimport/from \1 import/p' $$pxd >> $${pxd%.pxd}.py; done
 	cd $(IMPORTS) && $(abspath $(BIN))/lint-imports --no-cache
 
+# What GitHub reads, against the schemas that come with check-jsonschema; zizmor looks for ways to misuse a workflow.
+SCHEMA := $(BIN)/check-jsonschema --quiet --builtin-schema vendor
+lint-github: $(VENV)/with-lint
+	$(SCHEMA).github-workflows .github/workflows/*.yml
+	$(SCHEMA).dependabot .github/dependabot.yml
+	$(SCHEMA).github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA).github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	$(SCHEMA).citation-file-format --force-filetype yaml CITATION.cff
+	$(BIN)/zizmor --offline --quiet .github
+
 format: $(VENV)/with-lint
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
@@ -33,6 +43,16 @@ format: $(VENV)/with-lint
 bench: $(VENV)/with-bench
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/endurance.py
+
+# An sdist, a wheel made from it, and both installed where nothing else is.
+wheel: $(VENV)/with-compiler
+	$(PIP) build
+	rm -rf dist build/smoke && $(BIN)/python -m build
+	for package in dist/*; do \
+		$(BIN)/python -m venv --clear build/smoke && \
+		build/smoke/bin/pip install --quiet --disable-pip-version-check $$package && \
+		build/smoke/bin/python tests/smoke.py || exit 1; done
+	ls -l dist
 
 clean:
 	rm -rf $(VENV) build dist

@@ -1,5 +1,6 @@
 """What all tests share: how long hypothesis may look, streams, and the data beside the repository where it is there."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,13 @@ settings.register_profile(
     "suite", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if os.name != "posix" and item.get_closest_marker("posix"):
+            item.add_marker(pytest.mark.skip(reason="needs signals, file modes or limits that this system lacks"))
+
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 

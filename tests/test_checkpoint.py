@@ -408,6 +408,7 @@ while True:
 """
 
 
+@pytest.mark.posix
 def test_a_full_disk_leaves_the_old_file(saved):
     before = saved.read_bytes()
     done = subprocess.run([sys.executable, "-c", FULL, saved], capture_output=True, text=True, timeout=120)
@@ -416,6 +417,7 @@ def test_a_full_disk_leaves_the_old_file(saved):
     assert os.listdir(saved.parent) == [saved.name]
 
 
+@pytest.mark.posix
 def test_a_process_killed_while_it_saves_leaves_a_whole_file(path):
     for _ in range(3):
         with subprocess.Popen([sys.executable, "-c", BUSY, path], stdout=subprocess.PIPE, text=True) as process:
@@ -424,6 +426,7 @@ def test_a_process_killed_while_it_saves_leaves_a_whole_file(path):
         assert RAPRegressor.load(path).n_seen_ == 200
 
 
+@pytest.mark.posix
 def test_a_file_keeps_its_mode_and_a_link_its_target(path, tmp_path):
     model = RAPRegressor().fit(rows(), rows()[:, 0])
     model.save(path)

@@ -342,6 +342,7 @@ def test_watching_needs_an_atlas(scanner, capsys):
     assert "--atlas" in capsys.readouterr().err
 
 
+@pytest.mark.posix
 def test_ctrl_c_writes_the_report(scanner):
     for number in range(1, 11):
         scanner.put(number)

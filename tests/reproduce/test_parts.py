@@ -105,6 +105,7 @@ def bits(folder):
     return {name: (folder / "theory" / name).read_bytes() for name in names}
 
 
+@pytest.mark.posix
 def test_interrupted_from_the_keyboard_and_continued_is_the_same_to_the_bit(tmp_path):
     arguments = ["reproduce", "theory", "--n", "12", "--seed", "3", "--out"]
     program = "import sys; from streamlasso.cli import main; sys.exit(main())"

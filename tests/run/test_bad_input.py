@@ -124,6 +124,7 @@ def test_a_full_disk(mixed_csv, tmp_path, capsys):
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.posix
 def test_a_disk_that_fills_up_leaves_the_last_checkpoint(mixed_csv, tmp_path):
     """A limit on the size of files stands for a disk without room."""
     code = (

@@ -40,6 +40,7 @@ CASES = {
 }
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("form", CASES)
 def test_killed_many_times_it_ends_the_same(form, mixed_csv, tmp_path):
     more = [str(tmp_path / "OUT" / word) if word.startswith("predictions.") else word for word in CASES[form]]
@@ -112,6 +113,7 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path
     assert rows == list(range(600))
 
 
+@pytest.mark.posix
 def test_ctrl_c_ends_with_a_report_and_the_same_command_goes_on(mixed, tmp_path):
     table = mixed(8000)
     csv.write_csv(table, tmp_path / "data.csv")
@@ -146,6 +148,7 @@ def test_ctrl_c_ends_with_a_report_and_the_same_command_goes_on(mixed, tmp_path)
     same_run(whole, broken)
 
 
+@pytest.mark.posix
 def test_ctrl_c_while_a_pipe_is_waited_for(mixed_csv, tmp_path):
     command = [*COMMAND, "run", "-", "--target", "y", "--out", str(tmp_path / "out"), "--quiet"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,5 +1,6 @@
 """What a stranger meets first agrees with itself: versions, addresses, promises."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -59,3 +60,19 @@ def test_every_promise_names_a_test_that_is_there():
     assert len(promises) == text("SECURITY.md").count("`tests/") > 10
     for path, name in promises:
         assert f"\ndef {name}(" in text(path), f"{path}::{name}"
+
+
+def opens_text(call):
+    """Does this call open a file as text without saying in which encoding?"""
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if name not in ("read_text", "write_text") and not (isinstance(call.func, ast.Name) and name == "open"):
+        return False
+    mode = call.args[1].value if name == "open" and len(call.args) > 1 else ""
+    return "b" not in mode and all(word.arg != "encoding" for word in call.keywords)
+
+
+def test_text_is_utf_8_on_every_system():
+    """On Windows Python has another default."""
+    for path in (ROOT / "src").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            assert not (isinstance(call, ast.Call) and opens_text(call)), f"{path}:{call.lineno}"

@@ -70,7 +70,7 @@ class ResultsFile:
         return {(result.task, result.method, result.setting) for result in self.results}
 
     def append(self, result: Result) -> None:
-        with open(self.path, "a", newline="") as file:
+        with open(self.path, "a", newline="", encoding="utf-8") as file:
             csv.writer(file).writerow(asdict(result).values())
             file.flush()
             os.fsync(file.fileno())
@@ -93,7 +93,7 @@ class ResultsFile:
         return pyarrow.Table.from_pylist([asdict(result) for result in self.results], SCHEMA)
 
     def _read(self) -> list[Result]:
-        text = self.path.read_text()
+        text = self.path.read_text(encoding="utf-8")
         header, *lines = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1]))) or [list(COLUMNS)]
         if tuple(header) != COLUMNS:
             raise ValueError(f"{self.path} is not a leaderboard of this version: name another directory with --out")

@@ -58,8 +58,11 @@ class Log:
     def __init__(self, out: Path) -> None:
         for name in ("volumes", "series"):
             _rename_earlier(out / f"{name}.csv")
-        self._volumes = open(out / "volumes.csv", "w", newline="")  # noqa: SIM115 (open as long as the scan lasts)
-        self._series = open(out / "series.csv", "w", newline="")  # noqa: SIM115
+        # Open as long as the scan lasts.
+        self._volumes, self._series = (
+            open(out / f"{name}.csv", "w", newline="", encoding="utf-8")  # noqa: SIM115
+            for name in ("volumes", "series")
+        )
         self._write(self._volumes, VOLUME_COLUMNS)
         sync_directory(out)
 

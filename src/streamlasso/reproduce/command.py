@@ -95,7 +95,7 @@ def reproduce(
         records = study.summarise(out / name, plan, n, seed)
         write_study(out / name, study.figures(out / name, records), dict(n=n, seed=seed, **study.settings))
     write_index(out)
-    return {name: (out / name / "summary.md").read_text() for name in names}
+    return {name: (out / name / "summary.md").read_text(encoding="utf-8") for name in names}
 
 
 def planned(names: Sequence[str], n: int, seed: int, jobs: int) -> dict[str, list[Job]]:
@@ -111,7 +111,7 @@ def planned(names: Sequence[str], n: int, seed: int, jobs: int) -> dict[str, lis
 
 def _warn_if_fewer(folder: Path, n: int) -> None:
     path = folder / "run.json"
-    before = json.loads(path.read_text())["n"] if path.exists() else 0
+    before = json.loads(path.read_text(encoding="utf-8"))["n"] if path.exists() else 0
     if before > n:
         print(
             f"{folder} holds {before} draws; tables and figures will be of the first {n}. "

@@ -42,7 +42,7 @@ def write_study(folder: Path, figures: Figures, settings: dict[str, Any]) -> Non
 def write_index(out: Path) -> Path:
     """`out`/index.html, of the studies that are complete."""
     complete = [name for name in ORDER if (out / name / "run.json").exists()]
-    runs = {name: json.loads((out / name / "run.json").read_text()) for name in complete}
+    runs = {name: json.loads((out / name / "run.json").read_text(encoding="utf-8")) for name in complete}
     links = "".join(f'<a href="#{name}">{escape(name)}</a>' for name in runs)
     parts = [
         f"<h1>{TITLE}</h1>",
@@ -59,7 +59,7 @@ def write_index(out: Path) -> Path:
 
 def _study(folder: Path, run: Mapping[str, Any]) -> str:
     """Heading and introduction, figures, then tables."""
-    text = re.sub("^#", "##", (folder / "summary.md").read_text(), flags=re.MULTILINE)
+    text = re.sub("^#", "##", (folder / "summary.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     first, separator, rest = text.partition("\n### ")
     render = MarkdownIt("commonmark").enable("table").render
     drawings = {caption: (folder / f"{name}.svg").read_bytes() for name, caption in run["figures"].items()}

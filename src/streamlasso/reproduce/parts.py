@@ -78,7 +78,7 @@ def claim(folder: Path, **study: Any) -> None:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        saved = json.loads(path.read_text())
+        saved = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         saved = None
     if not isinstance(saved, dict):

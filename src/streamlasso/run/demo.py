@@ -55,7 +55,7 @@ def write_stream(stream: Stream, path: Path) -> None:
     """As text that reads back to the same numbers."""
     names = [*(f"x{j}" for j in range(stream.X.shape[1])), "y"]
     rows = [",".join(map(repr, row)) for row in np.column_stack([stream.X, stream.y]).tolist()]
-    path.write_text("\n".join([",".join(names), *rows]) + "\n")
+    path.write_text("\n".join([",".join(names), *rows]) + "\n", encoding="utf-8")
 
 
 def rival_losses(stream: Stream) -> dict[str, np.ndarray]:

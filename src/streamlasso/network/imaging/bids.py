@@ -48,7 +48,7 @@ def repetition_time(image: Path) -> float | None:
     if sidecar is None:
         return None
     try:
-        found = json.loads(sidecar.read_text()).get("RepetitionTime")
+        found = json.loads(sidecar.read_text(encoding="utf-8")).get("RepetitionTime")
     except (ValueError, AttributeError) as error:
         raise ValueError(f"{sidecar} is not a JSON object ({error}): fix it, or remove it") from error
     return float(found) if isinstance(found, int | float) and found > 0 else None

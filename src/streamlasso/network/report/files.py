@@ -83,7 +83,7 @@ def read_networks(folder: str | os.PathLike[str], subject: str | None = None) ->
     ...     read_networks(f"{folder}/out").shape
     (30, 4, 4)
     """
-    subjects = json.loads((Path(folder) / RUN_FILE).read_text())["subjects"]
+    subjects = json.loads((Path(folder) / RUN_FILE).read_text(encoding="utf-8"))["subjects"]
     subject = next(iter(subjects)) if subject is None else subject
     if subject not in subjects:
         raise ValueError(f"{folder} has no subject {subject}: use one of {', '.join(subjects)}")

@@ -116,7 +116,7 @@ def _script(group: Group, data: dict[str, Any]) -> str:
         data["brain"] = _brain(group.coords)
     # "</script>" within the data would end the script.
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    code = (files("streamlasso.network.report") / "page.js").read_text()
+    code = (files("streamlasso.network.report") / "page.js").read_text(encoding="utf-8")
     return f'<script type="application/json" id="network-data">{text}</script>\n<script>\n{code}</script>'
 
 

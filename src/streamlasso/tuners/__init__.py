@@ -1,5 +1,7 @@
 """How lam moves, one file per rule."""
 
+from collections.abc import Callable
+
 from streamlasso.tuners.base import Tuner
 from streamlasso.tuners.fixed import Fixed
 from streamlasso.tuners.lars import LARS
@@ -10,6 +12,6 @@ from streamlasso.tuners.sgd import SGD
 __all__ = ["LARS", "SGD", "Fixed", "LogRMS", "Mixture", "Tuner"]
 
 #: By the word that stands for them.
-TUNERS = {tuner.name: tuner for tuner in (Mixture, LogRMS, LARS, SGD, Fixed)}
+TUNERS: dict[str, Callable[..., Tuner]] = {tuner.name: tuner for tuner in (Mixture, LogRMS, LARS, SGD, Fixed)}
 #: One setting or more of each part: the contract tests run over them.
 EXAMPLES = (Fixed(0.1), SGD(0.01), LARS(0.01), LogRMS())

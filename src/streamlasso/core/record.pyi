@@ -1,0 +1,3 @@
+RECORD: tuple[str, ...]
+ADVICE: dict[str, str]
+STATUS: tuple[str, ...]

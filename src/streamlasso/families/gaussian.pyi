@@ -1,0 +1,3 @@
+from streamlasso.families.base import BuiltIn
+
+class Gaussian(BuiltIn): ...

@@ -1,0 +1,21 @@
+from streamlasso.families.base import Family
+from streamlasso.tuners.base import BuiltIn
+
+POWERS: tuple[float, ...]
+POWERS_OF_CLASSES: tuple[float, ...]
+FACTORS: tuple[float, ...]
+
+class Mixture(BuiltIn):
+    @property
+    def powers(self) -> tuple[float, ...] | None: ...
+    @property
+    def factors(self) -> tuple[float, ...]: ...
+    @property
+    def starts(self) -> int: ...
+    def __init__(
+        self,
+        powers: tuple[float, ...] | list[float] | None = None,
+        factors: tuple[float, ...] | list[float] = ...,
+        starts: int = 8,
+    ) -> None: ...
+    def powers_for(self, family: Family) -> tuple[float, ...]: ...

@@ -1,0 +1,6 @@
+from streamlasso.tuners.base import BuiltIn
+
+class SGD(BuiltIn):
+    @property
+    def step_size(self) -> float: ...
+    def __init__(self, step_size: float) -> None: ...

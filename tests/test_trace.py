@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss, mean_gamma_deviance, mean_poisson_deviance
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
+from streamlasso.baselines import RunningMean
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting, Window
 from streamlasso.penalties import ElasticNet
 from streamlasso.simulate import simulate
-from streamlasso.trace import RunningMean
 from streamlasso.tuners import SGD, Fixed, LogRMS, Tuner
 from support.plain import PlainGaussian
 
-MODULE = sys.modules["streamlasso.trace"]
+MODULE = sys.modules["streamlasso._progressive"]
 AFTER = ("lam", "lam_max", "n_active", "effective_size", "status")
 
 

@@ -7,8 +7,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from streamlasso._progressive import progressive
     from streamlasso.estimators import RAPClassifier, RAPRegressor
-    from streamlasso.trace import Trace, progressive
+    from streamlasso.trace import Trace
 
 __version__ = "0.1.0"
 
@@ -18,7 +19,7 @@ _MODULES = {
     "RAPClassifier": "streamlasso.estimators",
     "RAPRegressor": "streamlasso.estimators",
     "Trace": "streamlasso.trace",
-    "progressive": "streamlasso.trace",
+    "progressive": "streamlasso._progressive",
 }
 
 

@@ -17,6 +17,17 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.3g}"
 
 
+def number_range(values: Iterable[float]) -> str:
+    """The lowest and the highest number, or the only one.
+
+    >>> number_range([2.0, 2.0]), number_range([0.5, 2.0, 1.0, float("nan")])
+    ('2', '0.5 to 2')
+    """
+    known = [value for value in values if not math.isnan(value)] or [math.nan]
+    low, high = number(min(known)), number(max(known))
+    return low if low == high else f"{low} to {high}"
+
+
 def percent(share: float) -> str:
     """A share as a percentage.
 

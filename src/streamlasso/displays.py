@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from streamlasso._html import largest
-from streamlasso.trace import Trace, progressive
+from streamlasso._progressive import progressive
+from streamlasso.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -150,7 +151,7 @@ class LambdaPathDisplay(_Display):
     @classmethod
     def from_trace(cls, trace: Trace, *, ax: Axes | None = None) -> Self:
         """Draw what `progressive` returned."""
-        return cls(trace.t, trace.lam, trace.lam_max, trace.outputs).plot(ax)
+        return cls(trace.t, trace.lam, trace.lam_max, trace.model_labels).plot(ax)
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, sample_weight: Any = None, *, ax: Axes | None = None) -> Self:

@@ -33,7 +33,8 @@ from streamlasso.estimators.multiclass import (
     with_new_class,
 )
 from streamlasso.estimators.parameters import ATTRIBUTES, FAMILY, METHOD, NAMED_PARAMETERS, Parameters
-from streamlasso.families import Binomial, Family
+from streamlasso.families import Binomial
+from streamlasso.selection import Selected, selected, single
 from streamlasso.settings import build_learner
 
 __all__ = ["RAPClassifier", "RAPRegressor"]
@@ -199,7 +200,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
         _names(X)
         family = self.learners_[0].settings["family"]
         eta = self.learners_[0].decision(_rows(self.columns_, X))
-        mean = Family.mean(family, eta)
+        mean = family.means(eta)
         return pd.Series(mean, index=X.index, dtype=float)
 
     @property

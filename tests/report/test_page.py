@@ -11,7 +11,7 @@ import pytest
 
 from streamlasso import RAPClassifier, RAPRegressor, __version__, progressive
 from streamlasso.families import Family
-from streamlasso.report.page import write_report
+from streamlasso.report.run_report import write_report
 from streamlasso.simulate import simulate
 from streamlasso.tuners import LogRMS
 
@@ -55,7 +55,7 @@ class Page(HTMLParser):
 
 
 def page_of(trace, folder, **arguments):
-    return Page(write_report(trace, folder / "report.html", **arguments).read_text(encoding="utf-8"))
+    return Page(write_report(trace.summary(), folder / "report.html", **arguments).read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -136,12 +136,12 @@ def test_names_titles_and_settings_are_escaped(tmp_path):
 
 
 def test_headline_and_table_say_what_the_trace_says(trace, tmp_path):
-    rival = trace.loss + 1.0
-    page = page_of(trace, tmp_path, comparisons={"a rival": rival})
+    other = trace.loss + 1.0
+    page = page_of(trace, tmp_path, comparisons={"another": other})
     saved = 1 - trace.loss[1:].mean() / trace.baseline[1:].mean()
     assert f"Over 300 rows the model's loss was {100 * saved:.0f} % lower than that of the running mean" in page.text
     assert f"It now uses {np.count_nonzero(trace.last_coef)} of the 20 features" in page.text
-    for name, loss in (("model", trace.loss), ("running mean", trace.baseline), ("a rival", rival)):
+    for name, loss in (("model", trace.loss), ("running mean", trace.baseline), ("another", other)):
         mean = loss[1:].mean()
         assert page.row(name) == [name, f"{mean:.3g}", f"{loss[-60:].mean():.3g}", f"{np.sqrt(2 * mean):.3g}"]
 
@@ -152,10 +152,10 @@ def test_a_model_that_lost_is_said_to_have_lost(tmp_path):
     assert "did not beat the running mean: its loss was 25 % higher" in page.text
 
 
-def test_classes_are_told_how_often_they_were_right(tmp_path):
+def test_the_share_of_correct_classes_is_stated(tmp_path):
     trace = classes(3)
     right = np.mean((trace.prediction == trace.y)[1:])
-    assert f"named the right class {100 * right:.0f} % of the time" in page_of(trace, tmp_path).text
+    assert f"predicted the right class {100 * right:.0f} % of the time" in page_of(trace, tmp_path).text
 
 
 def test_active_features_come_with_coefficient_and_effect_largest_first(trace, tmp_path):

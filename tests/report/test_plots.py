@@ -11,8 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
-from streamlasso.report.plots import DARK, DRAWN, LIGHT, MOST_ROWS, mark_truth, plot_coefficients, plot_trace
-from streamlasso.report.summarise import digest_of
+from streamlasso.report.axes import DARK, LIGHT
+from streamlasso.report.coefficient_plot import plot_coefficients
+from streamlasso.report.curves import DRAWN
+from streamlasso.report.plots import MOST_ROWS, mark_truth, plot_summary
 from streamlasso.simulate import simulate
 from streamlasso.tuners import SGD, Fixed
 
@@ -65,7 +67,7 @@ TRACES = {
 @pytest.mark.filterwarnings("error")
 def test_four_labelled_panels_for_every_stream(name, coef):
     trace = TRACES[name]()
-    figure = drawn(plot_trace(trace if coef else replace(trace, coef=None, intercept=None)))
+    figure = drawn((trace if coef else replace(trace, coef=None, intercept=None)).plot())
     penalty, loss, memory, active = figure.axes
     assert [axes.get_title(loc="left").split(",")[0].split(":")[0] for axes in figure.axes] == [
         "Penalty",
@@ -81,7 +83,7 @@ def test_four_labelled_panels_for_every_stream(name, coef):
 
 @pytest.mark.parametrize("name", ["plain", "three classes", "200 features", "two classes"])
 def test_legends_cover_no_data(name):
-    figure = drawn(plot_trace(TRACES[name]()))
+    figure = drawn(TRACES[name]().plot())
     for axes in figure.axes:
         legend = axes.get_legend()
         if legend is None:
@@ -103,18 +105,18 @@ def test_long_names_leave_room_for_titles_and_legends():
 
 
 def test_many_rows_of_several_classes_leave_room_for_titles_and_legends():
-    digest = digest_of(TRACES["three classes"]())
-    names = [f"a rather long name {j}" for j in range(len(digest.feature_names))]
-    sums = {**digest.sums, "persistence": digest.sums["baseline"]}
-    rivalled = replace(digest, persistence=digest.baseline, sums=sums, feature_names=tuple(names))
-    for axes in drawn(plot_trace(replace(rivalled, n_rows=3_000_000))).axes:
+    summary = TRACES["three classes"]().summary()
+    names = [f"a rather long name {j}" for j in range(len(summary.feature_names))]
+    means = {**summary.means, "persistence": summary.means["baseline"]}
+    compared = replace(summary, persistence=summary.baseline, means=means, feature_names=tuple(names))
+    for axes in drawn(plot_summary(replace(compared, n_rows=3_000_000))).axes:
         if axes.get_legend() is not None:
             assert not axes.get_legend().get_window_extent().overlaps(axes._left_title.get_window_extent())
 
 
 def test_curves_are_the_columns():
     trace = gaussian()
-    penalty, loss, memory, _ = plot_trace(trace).axes
+    penalty, loss, memory, _ = trace.plot().axes
     lam, lam_max = penalty.get_lines()
     np.testing.assert_array_equal(lam.get_ydata()[1:], trace.lam[1:])
     assert trace.lam[0] == 0
@@ -134,7 +136,7 @@ def test_raster_shows_signs():
     trace = gaussian()
     coef = np.zeros((60, 4))
     coef[10:30, 1], coef[30:, 2] = 2.0, -0.1
-    image = plot_trace(replace(trace, coef=coef)).axes[-1].get_images()[0]
+    image = replace(trace, coef=coef).plot().axes[-1].get_images()[0]
     pixels = np.asarray(image.get_array())
     assert pixels.shape == (4, 60, 3)
     np.testing.assert_allclose(pixels[1, 10:30], np.tile(rgb(DARK), (20, 1)))
@@ -166,7 +168,7 @@ def test_many_features_keep_the_most_active_and_stay_legible():
     often = np.random.default_rng(1).choice(200, size=50, replace=False)
     for rank, j in enumerate(often):
         coef[: 100 - rank, j] = 1.0
-    figure = drawn(plot_trace(replace(trace, coef=coef)))
+    figure = drawn(replace(trace, coef=coef).plot())
     labels = figure.axes[-1].get_yticklabels()
     assert [label.get_text() for label in labels] == [f"x{j}" for j in sorted(often[:MOST_ROWS])]
     boxes = [label.get_window_extent() for label in labels]
@@ -178,7 +180,7 @@ def test_long_streams_are_thinned_but_keep_their_spikes():
     trace = gaussian(n=20_001, p=2)
     lam = trace.lam.copy()
     lam[7_777], lam[13_131] = 50.0, 1e-9
-    penalty, loss, _, active = plot_trace(replace(trace, lam=lam)).axes
+    penalty, loss, _, active = replace(trace, lam=lam).plot().axes
     line = penalty.get_lines()[0]
     assert 50.0 in line.get_ydata()
     assert 1e-9 in line.get_ydata()
@@ -201,7 +203,7 @@ def test_coefficients_are_the_largest_on_average_times_their_spread():
     coef = np.zeros((60, 4))
     coef[:, 0], coef[:5, 1], coef[:, 3] = 1.0, -3.0, 0.5
     trace = replace(trace, coef=coef, spread=np.array([1.0, 1.0, 1.0, 10.0]))
-    axes = drawn(plot_coefficients(trace)).axes[0]
+    axes = drawn(plot_coefficients(trace.summary())).axes[0]
     curves = [line.get_ydata() for line in axes.get_lines() if len(line.get_xdata()) == 60]
     assert [curve[0] for curve in curves] == [5.0, 1.0, -3.0]
     assert [text.get_text() for text in axes.texts] == ["x1", "x0", "x3"]
@@ -210,22 +212,22 @@ def test_coefficients_are_the_largest_on_average_times_their_spread():
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", ["plain", "one row", "one feature", "200 features", "all waiting"])
 def test_coefficients_of_every_stream(name):
-    texts = drawn(plot_coefficients(TRACES[name]())).axes[0].texts
+    texts = drawn(plot_coefficients(TRACES[name]().summary())).axes[0].texts
     boxes = sorted((Text.get_window_extent(text) for text in texts), key=lambda box: box.y0)
     assert not any(below.overlaps(above) for below, above in pairwise(boxes))
 
 
 def test_coefficients_are_needed():
     with pytest.raises(ValueError, match="coef=True"):
-        plot_coefficients(replace(gaussian(), coef=None))
+        plot_coefficients(replace(gaussian(), coef=None).summary())
     with pytest.raises(ValueError, match="one model"):
-        plot_coefficients(classes(3))
+        plot_coefficients(classes(3).summary())
 
 
 def test_truth_is_marked_where_it_changes():
     stream = simulate(0, lengths=(30, 20), densities=(0.8, 0.2))
     trace = progressive(RAPRegressor(memory=0.9), stream.X, stream.y, coef=True)
-    figure = plot_trace(trace)
+    figure = trace.plot()
     mark_truth(figure, stream)
     drawn(figure)
     for axes in figure.axes:

@@ -17,8 +17,8 @@ from sklearn.metrics import log_loss
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
 from streamlasso.memories import Window
-from streamlasso.report.page import doubt
-from streamlasso.report.summarise import MOST_STRETCHES, Digester, Snapshot
+from streamlasso.report.results import caveats
+from streamlasso.report.summarise import MOST_STRETCHES, Snapshot, Summariser
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
 from streamlasso.tuners import LogRMS
@@ -272,50 +272,50 @@ def test_the_first_class_may_come_alone_for_long(tmp_path, go, monkeypatch):
     assert said["prediction"].to_pylist() == expected.prediction.tolist()
 
 
-# --- the digest -------------------------------------------------------------------------------------------------------
+# --- the summary ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [1, 37, 64, 701])
-def test_the_digest_is_what_the_trace_says(n, tmp_path, go, monkeypatch):
+def test_the_summary_is_what_the_trace_says(n, tmp_path, go, monkeypatch):
     """By brute force from the trace and from a model learnt row by row, with stretches of 1 to 64 rows."""
-    monkeypatch.setattr("streamlasso.run.run.Digester", lambda: Digester(most=16))
+    monkeypatch.setattr("streamlasso.run.run.Summariser", lambda: Summariser(most=16))
     X, y = numbers_csv(tmp_path / "data.csv", n=max(n, 2))
     run, _, trace = go(tmp_path / "data.csv")
-    digest = run.digest()
+    summary = run.summary()
     n = max(n, 2)
-    assert len(digest.t) <= 16
-    assert digest.rows.sum() == digest.n_rows == n
-    assert digest.size & (digest.size - 1) == 0
-    assert len(digest.t) > 7 or n < 16
+    assert len(summary.t) <= 16
+    assert summary.rows.sum() == summary.n_rows == n
+    assert summary.size & (summary.size - 1) == 0
+    assert len(summary.t) > 7 or n < 16
     model, stop = RAPRegressor(), 0
-    for k, rows in enumerate(digest.rows):
+    for k, rows in enumerate(summary.rows):
         start, stop = stop, stop + rows
         part = slice(max(start, 1), stop)
         for name in ("loss", "baseline", "persistence"):
             values = trace[name].to_numpy()[part]
-            np.testing.assert_allclose(getattr(digest, name)[k], values.mean() if len(values) else np.nan, rtol=1e-12)
+            np.testing.assert_allclose(getattr(summary, name)[k], values.mean() if len(values) else np.nan, rtol=1e-12)
         lam = trace["lam"].to_numpy()[start:stop]
-        np.testing.assert_array_equal(digest.lam_range[k, :, 0], [lam.min(), lam.max()])
+        np.testing.assert_array_equal(summary.lam_range[k, :, 0], [lam.min(), lam.max()])
         model.partial_fit(X[start:stop], y[start:stop])
-        np.testing.assert_array_equal(digest.coef[k], model.selected_.coef)
-        assert digest.t[k] == stop - 1
+        np.testing.assert_array_equal(summary.coef[k], selected(model.learners_[0]).coef)
+        assert summary.t[k] == stop - 1
     loss = trace["loss"].to_numpy()
-    np.testing.assert_allclose(digest.mean_loss, loss[1:].mean(), rtol=1e-12)
+    np.testing.assert_allclose(summary.mean_loss, loss[1:].mean(), rtol=1e-12)
     worst = sorted(range(1, n), key=lambda i: -loss[i])[:5]
-    assert [t for t, _ in digest.worst] == worst
+    assert [t for t, _ in summary.worst] == worst
 
 
-def test_the_digest_is_bounded(tmp_path):
-    digester = Digester()
+def test_the_summary_is_bounded(tmp_path):
+    summariser = Summariser()
     snapshot = Snapshot(np.ones(1), np.ones(1), np.ones((1, 2)), np.ones(1), 1.0)
     n = 0
     while n < 100_000:
-        rows = min(digester.room, 97)
-        digester.add(np.ones((rows, 7)), np.ones((rows, 1)), np.ones((rows, 2)), n, lambda: snapshot)
+        rows = min(summariser.room, 97)
+        summariser.add(np.ones((rows, 7)), np.ones((rows, 1)), np.ones((rows, 2)), n, lambda: snapshot)
         n += rows
-    assert len(digester.sums) <= MOST_STRETCHES
-    assert sum(digester.rows) + n % digester.size == n
-    assert digester.total[0] == n
+    assert len(summariser.stretches) <= MOST_STRETCHES
+    assert sum(stretch.rows for stretch in summariser.stretches) + n % summariser.size == n
+    assert summariser.total[0] == n
 
 
 def test_spread_is_the_deviation_within_the_reach_of_the_memory(tmp_path, go):
@@ -327,7 +327,7 @@ def test_spread_is_the_deviation_within_the_reach_of_the_memory(tmp_path, go):
     rows = [",".join(map(repr, [*x, v])) for x, v in zip(X.tolist(), y.tolist(), strict=True)]
     (tmp_path / "data.csv").write_text("trend,plain,still,y\n" + "\n".join(rows) + "\n")
     run, _, _ = go(tmp_path / "data.csv", memory="0.95")
-    spread = run.digest().spread
+    spread = run.summary().spread
     assert spread[1] == pytest.approx(5, rel=0.1)
     assert 2 < spread[0] < 10, "a trend hardly counts"
     assert spread[2] == 0
@@ -361,7 +361,7 @@ def test_skipped_rows_are_counted_and_the_rest_is_as_without_them(mixed_csv, tmp
     assert [words.split(": ")[-2].split()[-1] for words in kept] == ["101", "301", "501"]
 
 
-def test_a_fresh_start_is_found_where_the_truth_changed(tmp_path, go):
+def test_a_restart_is_found_where_the_truth_changed(tmp_path, go):
     """Half-way all coefficients change sign; from some row soon after, all that the model uses came after it."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(800, 3))
@@ -369,7 +369,7 @@ def test_a_fresh_start_is_found_where_the_truth_changed(tmp_path, go):
     rows = [",".join(map(repr, [*x, v])) for x, v in zip(X.tolist(), y.tolist(), strict=True)]
     (tmp_path / "data.csv").write_text("a,b,c,y\n" + "\n".join(rows) + "\n")
     run, _, _ = go(tmp_path / "data.csv")
-    starts = [(t, since) for t, since in run.digest().fresh_starts() if since >= 385]
+    starts = [(t, since) for t, since in run.summary().restarts() if since >= 385]
     assert starts
     t, since = starts[0]
     assert 385 <= since <= 425
@@ -382,6 +382,6 @@ def test_a_model_that_loses_to_persistence_is_said_to_and_told_what_to_do(tmp_pa
     rows = [",".join(map(repr, [*x, v])) for x, v in zip(X.tolist(), y.tolist(), strict=True)]
     (tmp_path / "data.csv").write_text("a,b,y\n" + "\n".join(rows) + "\n")
     run, _, _ = go(tmp_path / "data.csv", out="without")
-    assert "--lags" in doubt(run.digest())
+    assert "--lags" in caveats(run.summary())[0]
     run, _, _ = go(tmp_path / "data.csv", out="with", lags={"y": [1]})
-    assert run.digest().mean_loss < 1.2 * run.digest().mean_persistence
+    assert run.summary().mean_loss < 1.2 * run.summary().mean_persistence

@@ -83,7 +83,7 @@ def probabilities(mean: np.ndarray) -> np.ndarray:
 def losses_of(family: Family, targets: list[np.ndarray], eta: np.ndarray) -> np.ndarray:
     """The family's loss of each row; for several classes the log loss of `probabilities`."""
     if len(targets) == 1:
-        return Family.loss(family, targets[0], eta[:, 0])
+        return family.losses(targets[0], eta[:, 0])
     log_mean = log_expit(eta)
     return logsumexp(log_mean, axis=1) - np.sum(np.where(np.transpose(targets) > 0, log_mean, 0), axis=1)
 

@@ -12,7 +12,7 @@ from streamlasso.core.selected import Selected
 from streamlasso.estimators.base import RAP
 from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, FAMILY, METHOD, PARAMETERS
 from streamlasso.estimators.validation import numbers_of, refuse_no_target
-from streamlasso.families import Family
+from streamlasso.selection import Selected, selected
 from streamlasso.settings import as_family
 
 
@@ -93,7 +93,7 @@ class RAPRegressor(RegressorMixin, RAP):
 
     def _predictions(self, eta: np.ndarray) -> np.ndarray:
         """What `predict` gives for rows with this eta (row, learner)."""
-        return Family.mean(self._first.settings["family"], eta[:, 0])
+        return self._first.settings["family"].means(eta[:, 0])
 
     @property
     def coef_(self) -> np.ndarray:

@@ -74,6 +74,10 @@ class Family(Part):
         """loss(y, eta), element by element."""
         return self._each(0, y, eta)
 
+    def losses(self, y, eta):
+        """The same for arrays, also where a family of your own gives `loss` for plain floats only."""
+        return self._each(0, y, eta)
+
     def slope(self, y, eta):
         """d loss/d eta, element by element."""
         return self._each(1, y, eta)
@@ -84,6 +88,10 @@ class Family(Part):
 
     def mean(self, eta):
         """The mean of y given eta, element by element."""
+        return self._each(3, eta, eta)
+
+    def means(self, eta):
+        """The same for arrays, also where a family of your own gives `mean` for plain floats only."""
         return self._each(3, eta, eta)
 
     def link(self, mean):

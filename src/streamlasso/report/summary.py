@@ -1,4 +1,4 @@
-"""A stream of any length in a bounded number of stretches: what figures and reports are made of (`digester.py`)."""
+"""A stream of any length in a bounded number of stretches: all that figures and reports are made of."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from typing import Any
 import numpy as np
 
 from streamlasso.families import Family
-from streamlasso.trace import Change, lasting_changes
+from streamlasso.report.changes import Change, lasting_changes
 
 
 @dataclass(frozen=True, eq=False)
-class Digest:
-    """A stream in stretches: one entry each, in the order of time.
+class Summary:
+    """A stream in stretches: one entry per stretch, in the order of time.
 
-    t, rows : the last row of the stretch, and how many rows it has
-    judged, loss, baseline, persistence : rows that could be judged, and their mean losses (of persistence: or None)
-    lam, lam_max, n_active, effective_size, since, coef, times : after the last row; with a column a class for several
+    t, rows : the last row of the stretch, and its number of rows
+    scored : the number of rows with a loss: not the first, which nothing could predict, nor rows without a target
+    loss, baseline, persistence : mean losses of the model, of the running mean and of persistence (or None)
+    lam, lam_max, n_active, effective_size, since, coef, times : after the last row; with several classes, one column
+        per class
     lam_range : (stretch, low and high, class) of lam within the stretch
     last_coef, spread, feature_names, classes, family : as in `Trace`
-    n_rows, sums, right : of the whole stream: rows, means of the losses by name, the share of classes named right
-    worst, status : the rows with the largest losses, with these; how often each status occurred
+    n_rows, means : of the whole stream: its rows, and means by name (`summarise.SUMS`)
+    worst, status : the rows with the largest losses, with their losses; the number of rows with each status
     """
 
     t: np.ndarray
     rows: np.ndarray
-    judged: np.ndarray
+    scored: np.ndarray
     loss: np.ndarray
     baseline: np.ndarray
     persistence: np.ndarray | None
@@ -45,7 +47,7 @@ class Digest:
     classes: Sequence[Any] | None
     family: Family
     n_rows: int
-    sums: dict[str, float]
+    means: dict[str, float]
     worst: list[tuple[int, float]]
     status: dict[str, int]
 
@@ -55,8 +57,8 @@ class Digest:
         return int(self.rows[0])
 
     @property
-    def outputs(self) -> list[Any]:
-        """The classes that have a model each, if there are several."""
+    def model_labels(self) -> list[Any]:
+        """The class of each model, where there are several."""
         return [] if self.classes is None or len(self.classes) <= 2 else list(self.classes)
 
     @property
@@ -65,57 +67,75 @@ class Digest:
 
     @property
     def mean_loss(self) -> float:
-        return self.sums["loss"]
+        return self.means["loss"]
 
     @property
     def mean_baseline(self) -> float:
-        return self.sums["baseline"]
+        return self.means["baseline"]
 
     @property
     def mean_persistence(self) -> float | None:
-        return None if self.persistence is None else self.sums["persistence"]
+        return None if self.persistence is None else self.means["persistence"]
 
     @property
     def saved(self) -> float:
         """As `Trace.saved`."""
         return self.saved_against(self.mean_baseline)
 
-    def saved_against(self, rival: float) -> float:
-        """The share of a rival's mean loss, counted from that of a perfect prediction, that the model saves."""
-        excess = rival - (0.0 if self.family.deviance_name else self.sums["least"])
-        return (rival - self.mean_loss) / excess if excess > 0 else float("nan")
+    def saved_against(self, other: float) -> float:
+        """The share of another mean loss that the model saves; a loss counts from that of a perfect prediction."""
+        excess = other - (0.0 if self.family.deviance_name else self.means["least_loss"])
+        return (other - self.mean_loss) / excess if excess > 0 else float("nan")
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows whose class was predicted correctly."""
+        return self.means["correct"]
 
     @property
     def typical_error(self) -> float:
         """The root of the mean squared error, in units of the response."""
-        return float(np.sqrt(self.sums["squared"]))
+        return float(np.sqrt(self.means["squared_error"]))
+
+    def mean_over(self, losses: np.ndarray, part: slice | np.ndarray = slice(None)) -> float:
+        """The mean loss of the scored rows in some of the stretches; NaN if there are none."""
+        losses, scored = losses[part], self.scored[part]
+        there = scored > 0
+        return float(np.sum(losses[there] * scored[there]) / scored[there].sum()) if there.any() else float("nan")
 
     @property
     def effects(self) -> np.ndarray:
         """(model, feature): coefficients now, times the spread of the feature."""
         return np.atleast_2d(self.last_coef) * self.spread
 
-    def changes(self) -> list[Change]:
-        """Which features entered and left for long: a fiftieth of the stream, and 10 rows or more."""
-        assert self.coef is not None
-        least = max(10, self.n_rows // 50) // self.size
-        coef = self.coef if self.coef.ndim == 3 else self.coef[:, None]
-        labels = self.outputs or [None]
-        return lasting_changes(self.t, coef * self.spread, self.feature_names, labels, max(least, 2), self.size)
+    @property
+    def active(self) -> list[tuple[int, int]]:
+        """Model and feature of each coefficient that is not 0 now, the largest effects first."""
+        order = np.argsort(-np.abs(self.effects), axis=None, kind="stable")
+        places = [divmod(int(place), len(self.feature_names)) for place in order]
+        return [place for place in places if np.atleast_2d(self.last_coef)[place] != 0]
 
-    def fresh_starts(self) -> list[tuple[int, int]]:
-        """When the model let go of its past for long: the row, and since when all that it uses has come."""
-        least = max(2, len(self.t) // 50)
+    def changes(self) -> list[Change]:
+        """The features that entered or left for a fiftieth of the stream, and 10 rows, or more."""
+        assert self.coef is not None
+        shortest = max(10, self.n_rows // 50) // self.size
+        coef = self.coef if self.coef.ndim == 3 else self.coef[:, None]
+        labels = self.model_labels or [None]
+        return lasting_changes(self.t, coef * self.spread, self.feature_names, labels, max(shortest, 2), self.size)
+
+    def restarts(self) -> list[tuple[int, int]]:
+        """When the selected model dropped its past for long: the row, and the first row of those it has learnt."""
+        shortest = max(2, len(self.t) // 50)
         found: list[tuple[int, int]] = []
-        for i in range(1, len(self.t) - least + 1):
+        for i in range(1, len(self.t) - shortest + 1):
             before = found[-1][1] if found else 0
-            ahead = self.since[i : i + least]
+            ahead = self.since[i : i + shortest]
             if self.since[i] > before and self.since[i] > self.since[i - 1] and ahead.min() >= self.since[i]:
                 found.append((int(self.t[i]), int(self.since[i])))
         return found
 
     def at(self, t: int) -> str:
-        """When a row was, as its time if there is one."""
+        """When a row was: its time if there is one, and its number."""
         if self.times is None:
             return f"row {t:,}"
         return f"{self.times[min(int(np.searchsorted(self.t, t)), len(self.times) - 1)]} (row {t:,})"

@@ -10,8 +10,8 @@ from streamlasso._text import count
 from streamlasso.encoding import Target
 from streamlasso.encoding.target import CLASSES
 from streamlasso.families import FAMILIES
-from streamlasso.report.page import doubt
-from streamlasso.report.summary import Digest
+from streamlasso.report.results import caveats
+from streamlasso.report.summary import Summary
 from streamlasso.run.finish import active_table, change_table, finish, loss_table, notes_of
 from streamlasso.run.live import Silence, Terminal, View
 from streamlasso.run.options import Options
@@ -31,7 +31,7 @@ def run_and_report(options: Options, *, quiet: bool = False) -> int:
             view.say(words)
         ended = run.go()
         view.close()
-        digest = finish(run)
+        summary = finish(run)
     except BaseException as error:
         view.close()
         run.disown()
@@ -39,7 +39,7 @@ def run_and_report(options: Options, *, quiet: bool = False) -> int:
             error.filename = options.out
         raise
     if not quiet:
-        print_results(run, digest, ended, said)
+        print_results(run, summary, ended, said)
     return 0 if ended else 128 + run.interruption.signal
 
 
@@ -72,17 +72,17 @@ def _in_words(target: Target) -> str:
     return f"{len(target.classes)} {'class' if len(target.classes) == 1 else 'classes'} ({shown}), family binomial"
 
 
-def print_results(run: Run, digest: Digest, ended: bool, said: list[str]) -> None:
+def print_results(run: Run, summary: Summary, ended: bool, said: list[str]) -> None:
     """The short tables, and where the files are; on standard error if the predictions went to standard output."""
     console = Console(stderr=run.options.to_standard_output, highlight=False)
     if not ended:
         again = "; the same command goes on from here" if run.options.checkpoint is not None else ""
         console.print(f"Interrupted after {run.n_rows:,} rows{again}.", soft_wrap=True)
-    for table in (loss_table(digest), active_table(digest), change_table(digest)):
+    for table in (loss_table(summary), active_table(summary), change_table(summary)):
         if table is not None:
             console.print(table)
-    for note in [doubt(digest).strip(), *notes_of(run)]:
-        if note and note not in said:
+    for note in [*caveats(summary), *notes_of(run)]:
+        if note not in said:
             console.print(note, soft_wrap=True, markup=False)
     out = run.options.out
     console.print(

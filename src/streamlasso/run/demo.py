@@ -12,7 +12,7 @@ from rich.table import Table
 
 from streamlasso import RAPRegressor, progressive
 from streamlasso.report.plots import mark_truth
-from streamlasso.report.summary import Digest
+from streamlasso.report.summary import Summary
 from streamlasso.run.finish import finish
 from streamlasso.run.live import Terminal
 from streamlasso.run.options import Options
@@ -20,7 +20,7 @@ from streamlasso.run.run import Run
 from streamlasso.simulate import Stream, f_score, simulate
 from streamlasso.tuners import Fixed, LogRMS
 
-#: The stream, the forgetting factor of the rivals, and the fixed penalties among them.
+#: The stream, the forgetting factor of the comparisons, and the fixed penalties among them.
 SEED, MEMORY = 0, 0.95
 FIXED = (0.01, 0.1, 1.0)
 GRID = np.geomspace(0.005, 3, 20)
@@ -35,15 +35,15 @@ def run_demo(out: Path) -> None:
     write_stream(stream, out / "stream.csv")
     run = Run(Options(str(out / "stream.csv"), "y", out, checkpoint=None), Terminal())
     run.go()
-    rivals = rival_losses(stream)
+    comparisons = comparison_losses(stream)
 
     def mark(figure: Figure) -> None:
         mark_truth(figure, stream)
 
-    digest = finish(run, "Demo: the paper's simulated stream", rivals, mark)
+    summary = finish(run, "Demo: the paper's simulated stream", comparisons, mark)
     run.view.close()
     console = Console()
-    console.print(loss_table(digest, rivals), regime_table(stream, digest))
+    console.print(loss_table(summary, comparisons), regime_table(stream, summary))
     console.print(
         f"Open {out / 'report.html'} in a browser; the same of your own file: streamlasso run FILE --target COLUMN",
         soft_wrap=True,
@@ -58,7 +58,7 @@ def write_stream(stream: Stream, path: Path) -> None:
     path.write_text("\n".join([",".join(names), *rows]) + "\n", encoding="utf-8")
 
 
-def rival_losses(stream: Stream) -> dict[str, np.ndarray]:
+def comparison_losses(stream: Stream) -> dict[str, np.ndarray]:
     """What others lose: fixed penalties that one might have guessed, the best of a grid, known only afterwards, one
     model that moves its penalty, and the truth."""
     losses = {}
@@ -74,22 +74,22 @@ def rival_losses(stream: Stream) -> dict[str, np.ndarray]:
     }
 
 
-def loss_table(digest: Digest, rivals: dict[str, np.ndarray]) -> Table:
-    table = Table("learner", title=f"Mean {digest.loss_name} of one look ahead", title_justify="left")
+def loss_table(summary: Summary, comparisons: dict[str, np.ndarray]) -> Table:
+    table = Table("learner", title=f"Mean {summary.loss_name} of one look ahead", title_justify="left")
     for title in ("all rows", f"from row {WARM_UP}"):
         table.add_column(title, justify="right")
-    *others, floor = rivals.items()
-    assert digest.persistence is not None
-    naive = [("running mean", digest.baseline), ("persistence", digest.persistence)]
-    for name, loss in (*naive, *others, (OURS, digest.loss), floor):
+    *others, floor = comparisons.items()
+    assert summary.persistence is not None
+    naive = [("running mean", summary.baseline), ("persistence", summary.persistence)]
+    for name, loss in (*naive, *others, (OURS, summary.loss), floor):
         means = (loss[1:].mean(), loss[WARM_UP:].mean())
         table.add_row(name, *(f"{mean:.2f}" for mean in means), style="bold" if name == OURS else None)
     return table
 
 
-def regime_table(stream: Stream, digest: Digest) -> Table:
+def regime_table(stream: Stream, summary: Summary) -> Table:
     """What the model had settled on in the second half of each regime, against the truth."""
-    assert digest.coef is not None
+    assert summary.coef is not None
     table = Table("rows", title="Second half of each regime", title_justify="left")
     for name in ("lam", "active", "truly active", "F score"):
         table.add_column(name, justify="right")
@@ -98,9 +98,9 @@ def regime_table(stream: Stream, digest: Digest) -> Table:
         settled = rows[len(rows) // 2 :]
         table.add_row(
             f"{settled[0]} to {settled[-1]}",
-            f"{np.median(digest.lam[settled]):.2f}",
-            f"{digest.n_active[settled].mean():.1f}",
+            f"{np.median(summary.lam[settled]):.2f}",
+            f"{summary.n_active[settled].mean():.1f}",
             f"{np.count_nonzero(stream.beta[settled[0]])}",
-            f"{f_score(digest.coef[settled], stream.beta[settled]).mean():.2f}",
+            f"{f_score(summary.coef[settled], stream.beta[settled]).mean():.2f}",
         )
     return table

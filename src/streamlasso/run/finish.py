@@ -14,9 +14,10 @@ from rich.table import Table
 
 from streamlasso._files import write_whole
 from streamlasso._text import number, percent
-from streamlasso.report.page import drawn, write_report
-from streamlasso.report.plots import plot_trace
-from streamlasso.report.summary import Digest
+from streamlasso.report.page import drawn
+from streamlasso.report.plots import plot_summary
+from streamlasso.report.run_report import write_report
+from streamlasso.report.summary import Summary
 from streamlasso.run.options import MODEL
 from streamlasso.run.run import Run
 
@@ -29,17 +30,17 @@ def finish(
     title: str | None = None,
     comparisons: dict[str, np.ndarray] | None = None,
     mark: Callable[[Figure], None] | None = None,
-) -> Digest:
+) -> Summary:
     """Write everything down. The checkpoint comes first: whatever happens then, the run itself is safe."""
     _refuse_constant(run)
     out, path = run.options.out, run.options.checkpoint
     if path is not None:
         run.save(path)
     run.predictions.settle()
-    digest = run.digest()
+    summary = run.summary()
     run.trace.finish(out / "trace.parquet")
-    write_whole(out / "coefficients.parquet", _as_parquet(coefficients(digest)))
-    figure = plot_trace(digest)
+    write_whole(out / "coefficients.parquet", _as_parquet(coefficients(summary)))
+    figure = plot_summary(summary)
     if mark is not None:
         mark(figure)
     drawings = {form: drawn(figure, form) for form in ("png", "svg")}
@@ -48,37 +49,37 @@ def finish(
     title = (
         title or f"{'Standard input' if run.options.data == '-' else Path(run.options.data).name}: {run.options.target}"
     )
-    write_report(digest, out / "report.html", title, settings_of(run), comparisons, notes_of(run), drawings["svg"])
+    write_report(summary, out / "report.html", title, settings_of(run), comparisons, notes_of(run), drawings["svg"])
     if not run.options.is_checkpoint(out / MODEL):
         run.save(out / MODEL, to_continue=False)
     run.predictions.close()
     run.close_trace()
-    return digest
+    return summary
 
 
 def _refuse_constant(run: Run) -> None:
     if run.n_rows == 1:
         raise ValueError(f"{run.options.data}: there is one row in it, which nothing could predict; more are needed")
-    if not run.learning.rivals.varied:
+    if not run.learning.baselines.varied:
         raise ValueError(
             f"the target {run.options.target!r} has the same value in all {run.n_rows:,} rows: there is nothing to "
             "predict; name another --target"
         )
 
 
-def coefficients(digest: Digest) -> pyarrow.Table:
-    """The model over time, at the end of each stretch of the digest; of a mixture, the model that speaks for it."""
-    columns: dict[str, Any] = {"t": digest.t, "rows": digest.rows}
-    if digest.times is not None:
-        columns["time"] = digest.times
-    columns |= {"loss": digest.loss, "baseline": digest.baseline, "persistence": digest.persistence}
-    columns |= {"effective_size": digest.effective_size, "since": digest.since}
-    labels = digest.outputs
+def coefficients(summary: Summary) -> pyarrow.Table:
+    """The model over time, at the end of each stretch of the summary; of a mixture, the model that speaks for it."""
+    columns: dict[str, Any] = {"t": summary.t, "rows": summary.rows}
+    if summary.times is not None:
+        columns["time"] = summary.times
+    columns |= {"loss": summary.loss, "baseline": summary.baseline, "persistence": summary.persistence}
+    columns |= {"effective_size": summary.effective_size, "since": summary.since}
+    labels = summary.model_labels
     for name in ("lam", "lam_max", "n_active"):
-        columns |= _split(name, getattr(digest, name), labels)
-    assert digest.coef is not None
-    for j, feature in enumerate(digest.feature_names):
-        columns |= _split(f"coef[{feature}]", digest.coef[..., j], labels)
+        columns |= _split(name, getattr(summary, name), labels)
+    assert summary.coef is not None
+    for j, feature in enumerate(summary.feature_names):
+        columns |= _split(f"coef[{feature}]", summary.coef[..., j], labels)
     return pyarrow.table({name: values for name, values in columns.items() if values is not None})
 
 
@@ -127,38 +128,37 @@ def notes_of(run: Run) -> list[str]:
 # --- in the terminal --------------------------------------------------------------------------------------------------
 
 
-def loss_table(digest: Digest) -> Table:
-    """The loss, beside those of the rivals."""
-    table = Table("", title=f"{digest.n_rows:,} rows, each predicted before it was learnt", title_justify="left")
-    table.add_column(f"mean {digest.loss_name}", justify="right")
+def loss_table(summary: Summary) -> Table:
+    """The loss, with those of the baselines."""
+    table = Table("", title=f"{summary.n_rows:,} rows, each predicted before it was learnt", title_justify="left")
+    table.add_column(f"mean {summary.loss_name}", justify="right")
     table.add_column("the model's is lower by", justify="right")
-    table.add_row("model", number(digest.mean_loss), "", style="bold")
-    for name, mean in (("running mean", digest.mean_baseline), ("persistence", digest.mean_persistence)):
+    table.add_row("model", number(summary.mean_loss), "", style="bold")
+    for name, mean in (("running mean", summary.mean_baseline), ("persistence", summary.mean_persistence)):
         if mean is not None:
-            table.add_row(name, number(mean), percent(digest.saved_against(mean)))
+            table.add_row(name, number(mean), percent(summary.saved_against(mean)))
     return table
 
 
-def active_table(digest: Digest) -> Table:
+def active_table(summary: Summary) -> Table:
     """What is in the model now, the largest effects first."""
-    effects, coefs = digest.effects, np.atleast_2d(digest.last_coef)
+    effects, coefs = summary.effects, np.atleast_2d(summary.last_coef)
     n_active = int(np.any(coefs != 0, axis=0).sum())
-    title = f"Active now: {n_active} of {len(digest.feature_names)} features"
+    title = f"Active now: {n_active} of {len(summary.feature_names)} features"
     table = Table("feature", title=title, title_justify="left")
-    if digest.outputs:
+    if summary.model_labels:
         table.add_column("class")
     for name in ("coefficient", "effect"):
         table.add_column(name, justify="right")
-    order = [np.unravel_index(i, effects.shape) for i in np.argsort(-np.abs(effects), axis=None, kind="stable")]
-    for k, j in [at for at in order if coefs[at] != 0][:MOST_ACTIVE]:
-        label = [str(digest.outputs[k])] if digest.outputs else []
-        table.add_row(digest.feature_names[j], *label, number(float(coefs[k, j])), number(float(effects[k, j])))
+    for k, j in summary.active[:MOST_ACTIVE]:
+        label = [str(summary.model_labels[k])] if summary.model_labels else []
+        table.add_row(summary.feature_names[j], *label, number(float(coefs[k, j])), number(float(effects[k, j])))
     return table
 
 
-def change_table(digest: Digest) -> Table | None:
+def change_table(summary: Summary) -> Table | None:
     """What entered and left for long, with the largest effects; None if nothing did."""
-    changes = sorted(digest.changes(), key=lambda change: -abs(change.effect))[:MOST_CHANGES]
+    changes = sorted(summary.changes(), key=lambda change: -abs(change.effect))[:MOST_CHANGES]
     if not changes:
         return None
     table = Table("when", title="What entered and left", title_justify="left")
@@ -166,7 +166,7 @@ def change_table(digest: Digest) -> Table | None:
     table.add_column("", justify="left")
     table.add_column("effect", justify="right")
     for change in sorted(changes, key=lambda change: change.t):
-        whose = f" ({change.label})" if digest.outputs else ""
+        whose = f" ({change.label})" if summary.model_labels else ""
         word = "entered" if change.entered else "left"
-        table.add_row(digest.at(change.t), change.feature + whose, word, number(change.effect))
+        table.add_row(summary.at(change.t), change.feature + whose, word, number(change.effect))
     return table

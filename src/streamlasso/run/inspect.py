@@ -9,8 +9,8 @@ import numpy as np
 from rich.table import Table
 
 from streamlasso._text import number
-from streamlasso.core.selected import Selected
-from streamlasso.report.summarise import Digester
+from streamlasso.core.mixture import MixtureLearner
+from streamlasso.report.state import summariser_from
 from streamlasso.run.finish import active_table, change_table, loss_table
 from streamlasso.run.predict import Saved
 
@@ -25,11 +25,10 @@ def tables_of(path: Path) -> list[Table]:
     if saved.encoder is None:
         return [*tables, _coefficient_table(saved)]
     learning = saved.learning(saved.encoder)
-    arrays = {name.removeprefix("digest/"): array for name, array in saved.arrays.items() if name.startswith("digest/")}
-    digester = Digester.from_state(saved.notes["digest"], arrays)
+    summariser = summariser_from(saved.notes["summary"], saved.arrays)
     classes = learning.labels if learning.classes else None
-    digest = digester.digest(learning.snapshot(), saved.encoder.features, classes, learning.family)
-    found = [loss_table(digest), active_table(digest), change_table(digest), _column_table(saved)]
+    summary = summariser.summary(learning.snapshot(), saved.encoder.features, classes, learning.family)
+    found = [loss_table(summary), active_table(summary), change_table(summary), _column_table(saved)]
     return [*tables, *(table for table in found if table is not None)]
 
 

@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor
-from streamlasso.core.record import RECORD, STATUS
+from streamlasso._progressive import learn_rows
+from streamlasso.baselines import ClassBaselines, NumberBaselines
+from streamlasso.core.engine import RECORD, STATUS
+from streamlasso.core.mixture import MixtureLearner
 from streamlasso.encoding import Target
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of
 from streamlasso.families import Family
 from streamlasso.report.summarise import SUMS, Snapshot
-from streamlasso.run.baselines import ClassRivals, NumberRivals
-from streamlasso.trace import learn_rows
+from streamlasso.selection import selected
 
 #: Stands for the second class until there is one.
 NONE_YET = "(none yet)"
@@ -24,17 +26,17 @@ class Taken(NamedTuple):
     """What was predicted of some rows, and how the model was after each: one entry per row.
 
     eta, lam : (row, learner) eta before the row, and lam after it
-    judged : whether its loss counts. Not that of the first row, which nothing could predict, nor without a target
+    scored : whether its loss counts. Not that of the first row, which nothing could predict, nor without a target
     """
 
     eta: np.ndarray
-    judged: np.ndarray
+    scored: np.ndarray
     loss: np.ndarray
     baseline: np.ndarray
     persistence: np.ndarray
-    least: np.ndarray
-    right: np.ndarray
-    squared: np.ndarray
+    least_loss: np.ndarray
+    correct: np.ndarray
+    squared_error: np.ndarray
     lam: np.ndarray
     after: dict[str, np.ndarray]
 
@@ -55,8 +57,8 @@ class Learning:
         self.target, self.estimator = target, estimator
         self.classes = target.classes is not None
         self.n_classes = state.get("n_classes", len(target.classes or []))
-        rivals = state.get("rivals", {})
-        self.rivals = ClassRivals(**rivals) if self.classes else NumberRivals(self.family, **rivals)
+        baselines = state.get("baselines", {})
+        self.baselines = ClassBaselines(**baselines) if self.classes else NumberBaselines(self.family, **baselines)
         self.first = state.get("first", True)
 
     @classmethod
@@ -70,7 +72,7 @@ class Learning:
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps beside the estimator."""
-        return {"rivals": self.rivals.state(), "first": self.first, "n_classes": self.n_classes}
+        return {"baselines": self.baselines.state(), "first": self.first, "n_classes": self.n_classes}
 
     @property
     def learners(self) -> list[Any]:
@@ -118,42 +120,43 @@ class Learning:
         if self.target.may_grow:
             self.estimator._remember(X, learnt.astype(float))
         column = {name: record[:, :, i].T for i, name in enumerate(RECORD)}
-        return self._judged(column, targets, values, there)
+        return self._scored(column, targets, values, there)
 
     def targets(self, values: np.ndarray, there: np.ndarray) -> list[np.ndarray]:
         """What each learner learns. Without a target, any value that the family accepts: such a row has weight 0."""
         return targets_of(values, self.n_classes) if self.classes else [np.where(there, values, 1.0)]
 
-    def _judged(
+    def _scored(
         self, column: dict[str, np.ndarray], targets: list[np.ndarray], values: np.ndarray, there: np.ndarray
     ) -> Taken:
         n, eta = len(values), column["eta"]
-        loss, baseline, persistence, least = (np.full(n, np.nan) for _ in range(4))
-        judged, right, squared = there.copy(), np.zeros(n, bool), np.zeros(n)
+        loss, baseline, persistence, least_loss = (np.full(n, np.nan) for _ in range(4))
+        scored, correct, squared_error = there.copy(), np.zeros(n, bool), np.zeros(n)
         if there.any():
             loss[there] = losses_of(self.family, [target[there] for target in targets], eta[there])
-            baseline[there], persistence[there] = self.rivals.losses(values[there], self.n_classes)
-            least[there] = 0.0 if self.classes else self.family.least_loss(values[there])
+            baseline[there], persistence[there] = self.baselines.losses(values[there], self.n_classes)
+            least_loss[there] = 0.0 if self.classes else self.family.least_loss(values[there])
             if self.first:
-                judged[int(np.argmax(there))] = False
+                scored[int(np.argmax(there))] = False
                 self.first = False
         if self.classes:
-            right = there & (best_class(eta) == values)
+            correct = there & (best_class(eta) == values)
         else:
-            squared[there] = (values[there] - Family.mean(self.family, eta[there, 0])) ** 2
+            squared_error[there] = (values[there] - self.family.means(eta[there, 0])) ** 2
         after = {name: column[name].mean(axis=1) for name in ("slope", "lam", "lam_max", "n_active")}
         after["effective_size"] = column["effective_size"][:, 0]
         after["status"] = np.array(STATUS)[column["status"].max(axis=1).astype(int)]
-        return Taken(eta, judged, loss, baseline, persistence, least, right, squared, column["lam"], after)
+        losses = (loss, baseline, persistence, least_loss)
+        return Taken(eta, scored, *losses, correct, squared_error, column["lam"], after)
 
     # --- what comes out -----------------------------------------------------------------------------------------------
 
     def predictions(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """The prediction of each row and, for classes, its probability."""
         if not self.classes:
-            return Family.mean(self.family, eta[:, 0]), None
+            return self.family.means(eta[:, 0]), None
         best = best_class(eta)
-        probability = probabilities(Family.mean(self.family, eta))[np.arange(len(best)), best]
+        probability = probabilities(self.family.means(eta))[np.arange(len(best)), best]
         return np.array(self.labels, dtype=object)[best], probability
 
     def snapshot(self) -> Snapshot:

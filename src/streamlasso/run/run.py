@@ -22,8 +22,9 @@ from streamlasso.encoding.forms import forms_of
 from streamlasso.encoding.reading import joined
 from streamlasso.encoding.remarks import remarks
 from streamlasso.encoding.target import nearest
-from streamlasso.report.summarise import Digester
-from streamlasso.report.summary import Digest
+from streamlasso.report.state import summariser_from, summariser_state
+from streamlasso.report.summarise import Summariser
+from streamlasso.report.summary import Summary
 from streamlasso.run.interruption import Interruption
 from streamlasso.run.learning import Learning, Taken
 from streamlasso.run.live import Silence, View
@@ -42,7 +43,7 @@ VERSION = 1
 
 
 class Run:
-    """A run, at some row of its stream. `go` takes it to the end, `digest` says what there is then."""
+    """A run, at some row of its stream. `go` takes it to the end, `summary` says what there is then."""
 
     def __init__(self, options: Options, view: View | None = None) -> None:
         self.options, self.view = options, view or Silence()
@@ -88,7 +89,7 @@ class Run:
         self._refuse_width()
         self.encoder.notes += remarks(first, self.encoder, forms)
         self.learning = Learning.start(target, options.settings(), self.encoder.features)
-        self.digester = Digester()
+        self.summariser = Summariser()
         self.n_rows = 0
         self._make_outputs(None)
 
@@ -184,20 +185,20 @@ class Run:
             self.save(self.options.checkpoint)
 
     def _learn(self, rows: Encoded) -> list[Taken]:
-        """Piece by piece: features and classes appear, and stretches of the digest end, between two rows."""
+        """Piece by piece: features and classes appear, and stretches of the summary end, between two rows."""
         taken, start = [], 0
         classes = np.maximum.accumulate(rows.target) + 1 if self.learning.classes else np.zeros(len(rows.target), int)
         while start < len(rows.target):
             self.learning.widen(self.encoder.features[: rows.width[start]])
             self.learning.add_classes(int(classes[start]))
             same = (rows.width == rows.width[start]) & (classes <= self.learning.n_classes)
-            stop = start + min(self.digester.room, int(np.argmin(np.append(same[start:], False))))
+            stop = start + min(self.summariser.room, int(np.argmin(np.append(same[start:], False))))
             X = rows.X[start:stop, : rows.width[start]]
             piece = self.learning.take(X, rows.target[start:stop], rows.known[start:stop])
             taken.append(piece)
             moment = _moment(rows.time, stop - 1)
-            self.digester.add(piece.sums, piece.lam, X, self.n_rows, self.learning.snapshot, moment)
-            self.digester.status.update(piece.after["status"].tolist())
+            self.summariser.add(piece.sums, piece.lam, X, self.n_rows, self.learning.snapshot, moment)
+            self.summariser.status.update(piece.after["status"].tolist())
             self.n_rows += stop - start
             start = stop
         return taken
@@ -237,8 +238,8 @@ class Run:
         return pyarrow.array(list(map(str, answers)), pyarrow.string()) if self.learning.classes else answers
 
     def _show(self) -> None:
-        loss, baseline = self.digester.running_means(self.learning.family)
-        snapshot = self.digester.snapshots[-1] if self.digester.snapshots else self.learning.snapshot()
+        loss, baseline = self.summariser.running_means(self.learning.family)
+        snapshot = self.summariser.last_snapshot or self.learning.snapshot()
         self.view.show(
             self.n_rows,
             {
@@ -256,7 +257,7 @@ class Run:
         """The run as it is, outputs first. What nobody continues from does not say how far they are."""
         self.predictions.settle()
         self.trace.settle()
-        digest, arrays = self.digester.state()
+        summary, arrays = summariser_state(self.summariser)
         outputs = {"predictions": self.predictions.position, "trace": self.trace.position}
         notes = {
             "run": {
@@ -272,9 +273,8 @@ class Run:
             },
             "encoder": self.encoder.state(),
             "learning": self.learning.state(),
-            "digest": digest,
+            "summary": summary,
         }
-        arrays = {f"digest/{name}": array for name, array in arrays.items()}
         checkpoint.save(self.learning.estimator, path, notes, arrays)
 
     def _resume(self) -> None:
@@ -287,10 +287,7 @@ class Run:
         self._check_same(path, run)
         self.encoder = Encoder.from_state(notes["encoder"])
         self.learning = Learning(self.encoder.target, estimator, notes["learning"])
-        self.digester = Digester.from_state(
-            notes["digest"],
-            {name.removeprefix("digest/"): array for name, array in arrays.items()},
-        )
+        self.summariser = summariser_from(notes["summary"], arrays)
         self.position, self.n_rows = run["position"], run["n_rows"]
         self.unfit.n, self.unfit.kept = run["unfit"]
         self._make_outputs(run["outputs"])
@@ -317,11 +314,11 @@ class Run:
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
-    def digest(self) -> Digest:
+    def summary(self) -> Summary:
         """The run so far, for tables, figures and reports."""
         learning = self.learning
         classes = learning.labels if learning.classes else None
-        return self.digester.digest(learning.snapshot(), self.encoder.features, classes, learning.family)
+        return self.summariser.summary(learning.snapshot(), self.encoder.features, classes, learning.family)
 
     @property
     def skipped(self) -> tuple[int, list[str]]:

@@ -1,0 +1,111 @@
+"""What every model is compared with: the running mean, and persistence, for which the next row is like the last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from streamlasso.core.engine import RECORD
+from streamlasso.core.learner import Learner
+from streamlasso.families import Family
+from streamlasso.memories import Forgetting
+from streamlasso.penalties import L1
+from streamlasso.tuners import Fixed
+
+
+class RunningMean:
+    """eta of the plain mean of the rows before each row, whatever memory and weights the model has.
+
+    No row comes before the first: its eta is 0, as for a model that has learnt nothing. A family gives the eta of its
+    mean with `Family.running_mean`; for one that does not, it is the intercept of a model that forgets nothing.
+
+    >>> import numpy as np
+    >>> from streamlasso.families import Gaussian
+    >>> RunningMean(Gaussian()).etas(np.array([1.0, 2.0, 6.0, 3.0]))
+    array([0. , 1. , 1.5, 3. ])
+    """
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.n, self.total = 0, 0.0
+        known = family.running_mean(np.zeros(1), np.zeros(1)) is not None
+        self.intercept = None if known else _intercept_only(family)
+
+    def etas(self, y: np.ndarray) -> np.ndarray:
+        """eta before each of the next rows, which then count."""
+        if self.intercept is not None:
+            record = np.empty((len(y), len(RECORD)))
+            self.intercept.learn(np.zeros((len(y), 1)), y, None, record)
+            return record[:, 0]
+        n = self.n + np.arange(len(y))
+        total = np.cumsum(np.concatenate([[self.total], y]))
+        self.n, self.total = self.n + len(y), total[-1]
+        return self.family.running_mean(n, total[:-1])
+
+
+def _intercept_only(family: Family) -> Learner:
+    """Its one feature is always 0 and stays out."""
+    return Learner(1, family=family, memory=Forgetting(1.0), penalty=L1(), tuner=Fixed(0.0))
+
+
+class NumberBaselines:
+    """For numbers: the mean of the rows so far, and the last value."""
+
+    def __init__(
+        self, family: Family, n: int = 0, total: float = 0.0, last: float | None = None, varied: bool = False
+    ) -> None:
+        self.family, self.last, self.varied = family, last, varied
+        self.mean = RunningMean(family)
+        self.mean.n, self.mean.total = n, total
+
+    def losses(self, y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+        """The losses of running mean and persistence in the next rows, which then count."""
+        before = np.concatenate([[y[0] if self.last is None else self.last], y[:-1]])
+        baseline = self.family.losses(y, self.mean.etas(y))
+        persistence = self.family.losses(y, self.family.persistence(before))
+        if self.last is None:
+            # Nothing came before the first row, so both predict the same.
+            persistence[0] = baseline[0]
+        self.varied = self.varied or bool(np.any(y != (y[0] if self.last is None else self.last)))
+        self.last = float(y[-1])
+        return baseline, persistence
+
+    def state(self) -> dict[str, Any]:
+        return {"n": self.mean.n, "total": float(self.mean.total), "last": self.last, "varied": self.varied}
+
+
+class ClassBaselines:
+    """For classes: how often each has come so far, and how often each has followed the last; with Jeffreys' prior."""
+
+    def __init__(self, counts: list[int] | None = None, follow: list[list[int]] | None = None, last: int = -1) -> None:
+        self.counts, self.follow, self.last = list(counts or []), [list(row) for row in follow or []], last
+
+    def losses(self, y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+        """The log losses of running mean and persistence in the next rows, which then count."""
+        self._make_room(max(n_classes, 2))
+        baseline, persistence = np.empty(len(y)), np.empty(len(y))
+        for i, label in enumerate(y.tolist()):
+            baseline[i] = _log_loss(self.counts, label)
+            persistence[i] = _log_loss(self.follow[self.last], label) if self.last >= 0 else baseline[i]
+            self.counts[label] += 1
+            if self.last >= 0:
+                self.follow[self.last][label] += 1
+            self.last = label
+        return baseline, persistence
+
+    @property
+    def varied(self) -> bool:
+        return sum(count > 0 for count in self.counts) > 1
+
+    def _make_room(self, n: int) -> None:
+        self.counts += [0] * (n - len(self.counts))
+        self.follow = [row + [0] * (n - len(row)) for row in self.follow]
+        self.follow += [[0] * n for _ in range(n - len(self.follow))]
+
+    def state(self) -> dict[str, Any]:
+        return {"counts": self.counts, "follow": self.follow, "last": self.last}
+
+
+def _log_loss(counts: list[int], label: int) -> float:
+    return float(np.log(sum(counts) + len(counts) / 2) - np.log(counts[label] + 0.5))

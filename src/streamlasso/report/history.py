@@ -1,0 +1,111 @@
+"""Sections of a report: what happened when, and which features matter."""
+
+from __future__ import annotations
+
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from streamlasso._text import count, listed, number, number_range
+from streamlasso.report.changes import Change
+from streamlasso.report.coefficient_plot import plot_coefficients
+from streamlasso.report.page import bar, drawn, image, paragraph, section, table
+from streamlasso.report.summary import Summary
+
+#: Lines of a table, and parts of the stream that are compared.
+MOST_LINES, N_PARTS = 20, 5
+#: Restarts that are listed, the last ones.
+MOST_RESTARTS = 8
+PICTURE = (
+    "Over the rows: the penalty lam and the value lam_max that empties the model; the loss of the model and of the "
+    "baselines; how many rows the memory holds; which features were active"
+)
+
+
+def over_time(drawing: bytes) -> str:
+    return section("What happened when?", image(drawing, PICTURE))
+
+
+def parts_of_the_stream(summary: Summary) -> str:
+    head = ["rows", "loss", "running mean", "lam (median)", "active (mean)", "memory (mean, rows)"]
+    edges = np.linspace(0, len(summary.t), min(N_PARTS, len(summary.t)) + 1).astype(int)
+    lines = [_part_of_the_stream(summary, slice(start, stop)) for start, stop in pairwise(edges)]
+    return paragraph("The same in numbers, by parts of the stream:", "note") + table(head, lines) + _trouble(summary)
+
+
+def _part_of_the_stream(summary: Summary, part: slice) -> list[str]:
+    first, last = summary.t[part][0] - summary.rows[part][0] + 1, summary.t[part][-1]
+    return [
+        f"{first:,} to {last:,}",
+        number(summary.mean_over(summary.loss, part)),
+        number(summary.mean_over(summary.baseline, part)),
+        number_range(_without_nan(np.median, summary.lam[part], np.nan)),
+        number_range(_without_nan(np.mean, summary.n_active[part], 0.0)),
+        number(float(np.mean(summary.effective_size[part]))),
+    ]
+
+
+def _trouble(summary: Summary) -> str:
+    """Steps that were not exact; to wait for something to fit is no trouble."""
+    found = [f"{word} ({n:,})" for word, n in sorted(summary.status.items()) if word not in ("ok", "waiting")]
+    note = f"Steps that were not exact, and used the documented fallback: {listed(found)}." if found else ""
+    return paragraph(note, "note")
+
+
+def active_now(summary: Summary) -> str:
+    heading, active = "Which features matter now?", summary.active
+    if not active:
+        return section(heading, paragraph("None: the model predicts the same for every row."))
+    effects, coefs, labels = summary.effects, np.atleast_2d(summary.last_coef), summary.model_labels
+    largest = max(abs(effects[active[0]]), np.finfo(float).tiny)
+    head = [*(["class"] if labels else []), "feature", "coefficient", "effect", ""]
+    lines = []
+    for k, j in active[:MOST_LINES]:
+        names = [*([str(labels[k])] if labels else []), summary.feature_names[j]]
+        values = [number(float(coefs[k, j])), number(float(effects[k, j])), bar(effects[k, j] / largest)]
+        lines.append([*map(escape, names), *values])
+    more = len(active) - len(lines)
+    note = f"And {more:,} smaller ones." if more else ""
+    return section(heading, table(head, lines, escaped=True, text=1 if labels else 0), paragraph(note, "note"))
+
+
+def coefficients(summary: Summary) -> str:
+    if summary.coef is None or summary.coef.ndim != 2 or not np.any(summary.coef):
+        return ""
+    picture = image(drawn(plot_coefficients(summary), "svg"), "The effects of the largest coefficients over the rows")
+    return section("The largest coefficients over time", picture)
+
+
+def changes(summary: Summary) -> str:
+    if summary.coef is None:
+        return ""
+    found = summary.changes()
+    largest = sorted(found, key=lambda change: -abs(change.effect))[:MOST_LINES]
+    lines = [(change.t, _change(summary, change)) for change in largest]
+    for t, since in summary.restarts()[-MOST_RESTARTS:]:
+        lines.append((t, [f"the model restarted: it has learnt only rows after {since:,}", "", ""]))
+    if not lines:
+        return section("What changed?", paragraph("No feature entered or left for long."))
+    kept = f"the {len(largest)} with the largest effects of {len(found):,}" if len(largest) < len(found) else "all"
+    note = f"Lasting changes only, {kept}. The effect is the mean over the time in the model."
+    when = "row" if summary.times is None else "when"
+    rows = [[_when(summary, t), *line] for t, line in sorted(lines, key=lambda line: line[0])]
+    return section("What changed?", table([when, "what", "how long", "effect"], rows, text=2), paragraph(note, "note"))
+
+
+def _change(summary: Summary, change: Change) -> list[str]:
+    of_class = f" (class {change.label})" if summary.model_labels else ""
+    what = f"{change.feature} {'entered' if change.entered else 'left'}{of_class}"
+    return [what, f"{'stayed' if change.entered else 'after'} {count(change.rows, 'row')}", number(change.effect)]
+
+
+def _when(summary: Summary, t: int) -> str:
+    return f"{t:,}" if summary.times is None else summary.at(t)
+
+
+def _without_nan(statistic: Any, values: np.ndarray, if_none: float) -> np.ndarray:
+    """Of each class: lam is NaN until there is something to fit, and both are NaN until the class appears."""
+    columns = [column[~np.isnan(column)] for column in np.atleast_2d(values.T)]
+    return np.array([statistic(column) if len(column) else if_none for column in columns])

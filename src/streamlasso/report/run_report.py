@@ -1,0 +1,98 @@
+"""Summary -> the report of a run, one self-contained HTML page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from streamlasso.report import history, results
+from streamlasso.report.page import CITATION, as_words, drawn, paragraph, section, table, versions, write_page
+from streamlasso.report.plots import plot_summary
+from streamlasso.report.summary import Summary
+
+LONGEST_VALUE = 200
+
+GLOSSARY = {
+    "Loss": "What a prediction costs. Every row is predicted before it is learnt. Lower is better. The first row, "
+    "which nothing could predict, is left out of every mean.",
+    "Running mean": "The simplest baseline: always predict the mean of the rows so far. A model that does not beat it "
+    "has learnt nothing.",
+    "Persistence": "The other baseline: the next row is like the last; for classes, how often each has followed the "
+    "last one.",
+    "Memory": "How many rows the model works with: the sum of the weights that past rows still have. It drops when the "
+    "model forgets rows that no longer fit.",
+    "Active": "A feature with a coefficient that is not 0. The others do not affect the predictions.",
+    "lam": "The penalty on coefficients, which the model sets itself, row by row. A larger lam means fewer active "
+    "features; at lam_max there are none.",
+    "Effect": "How far the prediction (for classes and counts: its log-odds or logarithm) moves when a feature rises "
+    "by one standard deviation, taken over stretches as long as the model's memory.",
+}
+
+
+def write_report(
+    summary: Summary,
+    path: str | os.PathLike[str],
+    title: str = "A stream, predicted and learnt row by row",
+    settings: Mapping[str, Any] | None = None,
+    comparisons: Mapping[str, np.ndarray] | None = None,
+    notes: Sequence[str] = (),
+    drawing: bytes | None = None,
+) -> Path:
+    """Write the page to `path`, whole or not at all.
+
+    `comparisons` are other losses of the same rows, by name; `notes` are sentences about the data;
+    `drawing` is an SVG to show in place of that of `plot_summary`.
+
+    >>> import tempfile
+    >>> from streamlasso import RAPRegressor, progressive
+    >>> from streamlasso.simulate import simulate
+    >>> stream = simulate(0)
+    >>> model = RAPRegressor(memory=0.95)
+    >>> trace = progressive(model, stream.X, stream.y, coef=True)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(trace.summary(), f"{folder}/report.html", settings=model.get_params()).name
+    'report.html'
+    """
+    parts = [
+        f"<h1>{escape(title)}</h1>",
+        paragraph(results.headline(summary), "headline"),
+        results.at_a_glance(summary),
+        results.losses(summary, comparisons or {}),
+        history.over_time(drawing or drawn(plot_summary(summary), "svg")),
+        history.parts_of_the_stream(summary),
+        history.active_now(summary),
+        history.coefficients(summary),
+        history.changes(summary),
+        _notes(notes),
+        _settings(summary, settings or {}),
+        _glossary(),
+    ]
+    return write_page(path, title, parts)
+
+
+def _notes(notes: Sequence[str]) -> str:
+    if not notes:
+        return ""
+    items = "".join(f"<li>{escape(_short(note))}</li>" for note in notes)
+    return section("About the data", f"<ul>{items}</ul>")
+
+
+def _settings(summary: Summary, settings: Mapping[str, Any]) -> str:
+    lines = [[name, _short(value)] for name, value in {"loss": summary.loss_name, **settings}.items()]
+    used = as_words(versions("numpy", "scipy", "scikit-learn"))
+    return section("Settings and versions", table(["setting", "value"], lines, text=1), paragraph(used, "note"))
+
+
+def _glossary() -> str:
+    terms = "".join(f"<dt>{escape(term)}</dt><dd>{escape(meaning)}</dd>" for term, meaning in GLOSSARY.items())
+    return section("How to read this", f"<dl>{terms}</dl>", paragraph(f"The method: {CITATION}", "note"))
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from pyarrow import csv
 
-from streamlasso.encoding import Encoder, Target
-from streamlasso.sources import Complaints, open_source
+from streamlasso.encoding import detect_encoder
+from streamlasso.sources import BadRows, open_source
 
 PIECE = 100_000
 
@@ -64,11 +64,11 @@ def read_alone(path: Path) -> int:
 
 
 def read_as_run(path: Path) -> int:
-    source = open_source(str(path), Complaints())
+    source = open_source(str(path), BadRows())
     n, encoder = 0, None
     for block in source.blocks():
         if encoder is None:
-            encoder = Encoder.from_first_rows(block.rows, Target.guess("y", block.rows["y"], "auto"))
+            encoder = detect_encoder(block.rows, "y")
         cells = encoder.read(block.rows)
         for start in range(0, len(cells), 256):
             n += len(encoder.encode(cells.part(slice(start, min(start + 256, len(cells))))).X)

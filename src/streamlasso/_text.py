@@ -57,14 +57,10 @@ def listed(words: Sequence[str], most: int | None = None) -> str:
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
 
 
-def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells as a table in Markdown.
+def listed_things(thing: str, names: Sequence[str], most: int | None = None) -> str:
+    """Things by their names, `most` of them.
 
-    >>> print(markdown_table(["x", "y"], [["1", "2"]]), end="")
-    | x | y |
-    |---|---|
-    | 1 | 2 |
+    >>> listed_things("column", ["a"]), listed_things("column", ["a", "b"])
+    ('column a', 'columns a and b')
     """
-    rule = f"|{'---|' * len(head)}\n"
-    first, *others = (f"| {' | '.join(row)} |\n" for row in [head, *rows])
-    return "".join([first, rule, *others])
+    return f"{thing}{'' if len(names) == 1 else 's'} {listed(names, most)}"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from streamlasso.encoding import Encoder, Target
+from streamlasso.encoding import Encoder, Target, encoder_for
 from streamlasso.encoding.columns import MOST_LEVELS
 from streamlasso.encoding.reading import joined
 
@@ -23,7 +23,7 @@ def batch(**columns):
 
 
 def encoder_of(rows, target="y", family="auto", **options):
-    return Encoder.from_first_rows(rows, Target.guess(target, rows[target], family), **options)
+    return encoder_for(rows, Target.guess(target, rows[target], family), **options)
 
 
 def features_of(encoder, rows, cuts=()):
@@ -235,9 +235,9 @@ def test_keep_drop_and_time():
     assert encoder_of(rows, keep=["b"]).features == ["b"]
     assert encoder_of(rows, drop=["b"]).features == ["a", "c"]
     assert encoder_of(rows, time="a").features == ["b", "c"], "a number that says when is no feature"
-    with pytest.raises(ValueError, match="--drop bb: there is no such column; did you mean 'b'"):
+    with pytest.raises(ValueError, match="--drop bb is not a column: did you mean 'b'"):
         encoder_of(rows, drop=["bb"])
-    with pytest.raises(ValueError, match="no feature left"):
+    with pytest.raises(ValueError, match="no feature is left"):
         encoder_of(rows, drop=["a", "b", "c"])
 
 
@@ -272,7 +272,7 @@ def test_first_rows_of_several_types_are_joined():
     }
 
 
-def test_levels_are_bounded_and_it_is_said():
+def test_levels_are_bounded_with_a_note():
     words = [f"w{i % 200}" for i in range(1000)]
     rows = batch(word=words, y=np.arange(1000) / 3)
     encoder = encoder_of(rows.slice(0, 50), keep=["word"])
@@ -280,44 +280,44 @@ def test_levels_are_bounded_and_it_is_said():
     assert len(found) == MOST_LEVELS + 1
     assert found["word = (other)"].sum() == 1000 - 5 * MOST_LEVELS
     np.testing.assert_array_equal(np.sum(list(found.values()), axis=0), 1.0)
-    assert any("'word' has more levels" in note for note in encoder.notes)
+    assert any("'word' has more than 30 levels" in note for note in encoder.notes)
 
 
-def test_text_that_differs_in_every_row_is_left_out_and_it_is_said():
+def test_text_that_differs_in_every_row_is_left_out_with_a_note():
     rows = batch(name=[f"customer {i}" for i in range(300)], x=np.arange(300) / 7, y=np.arange(300) / 3)
     encoder = encoder_of(rows)
     assert encoder.features == ["x"]
     assert any("'name' is left out" in note and "--keep name" in note for note in encoder.notes)
 
 
-def test_a_column_that_is_empty_at_first_is_left_out_and_it_is_said():
+def test_a_column_that_is_empty_at_first_is_left_out_with_a_note():
     rows = batch(empty=pyarrow.nulls(3, pyarrow.string()), x=[1.0, 2.0, 3.0], y=[1.5, 2.5, 9.0])
     encoder = encoder_of(rows)
     assert encoder.features == ["x"]
     assert encoder.notes == ["column 'empty' is left out: it is empty in the first 3 rows"]
 
 
-def test_nested_columns_are_left_out_and_it_is_said():
+def test_nested_columns_are_left_out_with_a_note():
     rows = batch(items=[[1, 2], [3]], x=[1.0, 2.0], y=[1.5, 2.5])
     encoder = encoder_of(rows)
     assert encoder.features == ["x"]
-    assert encoder.notes == ["column 'items' is left out: it holds list<item: int64>, no number, text or date"]
+    assert encoder.notes == ["column 'items' is left out: it holds list<item: int64>, not numbers, text or dates"]
     with pytest.raises(ValueError, match="--drop items"):
         encoder_of(rows, keep=["items"])
     with pytest.raises(ValueError, match="'items' holds list"):
         encoder_of(rows, target="items")
 
 
-def test_cells_of_another_kind_are_complained_of_and_left_out():
+def test_cells_of_another_kind_are_bad_rows_and_left_out():
     first = batch(a=["1", "2", "3"], when=["2020-01-01", "2020-01-02", "2020-01-03"], y=["1", "2.5", "3"])
     later = batch(a=["4", "abc", "5", "1e99"], when=["2020-01-04", "2020-01-05", "soon", "2020-01-06"], y=["1"] * 4)
     encoder = encoder_of(first)
-    heard = {}
-    encoded = encoder.encode(encoder.read(later), lambda i, words: heard.setdefault(i, words))
-    assert list(heard) == [1, 2, 3]
-    assert "column 'a' holds 'abc', where the first rows had numbers" in heard[1]
-    assert "column 'when' holds 'soon'" in heard[2]
-    assert "beyond" in heard[3]
+    reasons = {}
+    encoded = encoder.encode(encoder.read(later), lambda i, reason: reasons.setdefault(i, reason))
+    assert list(reasons) == [1, 2, 3]
+    assert "column 'a' holds 'abc', where the first rows had numbers" in reasons[1]
+    assert "column 'when' holds 'soon'" in reasons[2]
+    assert "beyond" in reasons[3]
     assert encoded.X.shape[0] == 1
     with pytest.raises(ValueError, match="abc"):
         encoder.encode(encoder.read(later))
@@ -350,7 +350,7 @@ def test_the_family_is_guessed(values, family, classes):
 
 
 def test_a_family_that_does_not_fit_is_refused():
-    with pytest.raises(ValueError, match="'a': --family gaussian needs numbers"):
+    with pytest.raises(ValueError, match="'a', but --family gaussian needs numbers"):
         Target.guess("y", pyarrow.array(["a", "b"]), "gaussian")
     with pytest.raises(ValueError, match="3 different numbers in the first 3 rows, and not all are whole"):
         Target.guess("y", pyarrow.array([1, 2, 3.5]), "binomial")
@@ -362,7 +362,7 @@ def test_a_family_that_does_not_fit_is_refused():
         Target.guess("y", pyarrow.array([f"row {i}" for i in range(100)]), "auto")
 
 
-def test_values_that_the_family_cannot_have_are_complained_of():
+def test_values_that_the_family_cannot_have_are_bad_rows():
     counts = Target.guess("y", pyarrow.array([0, 3, 1, 9]), "auto")
     values, wrong = counts.values(counts.read(pyarrow.array([2.0, -1.0, None])))
     assert values[0] == 2
@@ -383,14 +383,14 @@ def test_whole_numbers_are_classes_if_asked_for():
     assert target.classes == [1, 2, 3, 7]
     assert values.tolist() == [1, 3, -1, -1, -1, 3]
     assert list(wrong) == [3, 4]
-    assert "is 1.5, where there were the classes, 1 and 2 and 3" in wrong[3]
+    assert "is 1.5, where there were the classes, 1, 2, 3 and 7" in wrong[3]
 
 
 def test_whole_numbers_that_may_be_classes_are_known():
-    assert Target.guess("y", pyarrow.array([0, 2, 1, 0]), "auto").few == [0, 1, 2]
-    assert Target.guess("y", pyarrow.array([0, 2, 1, 0]), "poisson").few == []
-    assert Target.guess("y", pyarrow.array([0, 1.5, 1, 0]), "auto").few == []
-    assert Target.guess("y", pyarrow.array(list(range(11))), "auto").few == []
+    assert Target.guess("y", pyarrow.array([0, 2, 1, 0]), "auto").maybe_classes == [0, 1, 2]
+    assert Target.guess("y", pyarrow.array([0, 2, 1, 0]), "poisson").maybe_classes == []
+    assert Target.guess("y", pyarrow.array([0, 1.5, 1, 0]), "auto").maybe_classes == []
+    assert Target.guess("y", pyarrow.array(list(range(11))), "auto").maybe_classes == []
 
 
 def test_classes_appear_as_they_come():

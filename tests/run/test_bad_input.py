@@ -40,7 +40,7 @@ def test_a_missing_file(refused, tmp_path):
 
 
 def test_a_missing_target_suggests_the_nearest_name(refused, mixed_csv):
-    assert "--target Citi: there is no such column; did you mean 'city'?" in refused(mixed_csv, "--target", "Citi")
+    assert "--target Citi is not a column: did you mean 'city'?" in refused(mixed_csv, "--target", "Citi")
     assert "the columns are when, x, z, city, y" in refused(mixed_csv, "--target", "qqqqqq")
 
 
@@ -63,15 +63,15 @@ def test_no_rows(refused, tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("2024-01-20,1.5", "line 402: it has 2 fields, where the first line has 5"),
+        ("2024-01-20,1.5", "line 402: it has 2 fields, but the first line has 5"),
         ("2024-01-20,oops,1,Rome,2", "line 402: column 'x' holds 'oops', where the first rows had numbers"),
         ("some day,1,1,Rome,2", "line 402: column 'when' holds 'some day', where the first rows had dates"),
-        ("2024-01-20,1,1,Rome,two", "line 402: the target 'y' is 'two', no number"),
+        ("2024-01-20,1,1,Rome,two", "line 402: the target 'y' is 'two', not a number"),
         ("2024-01-20,1,1,Rome,1e99", "line 402: the target 'y' is 1e\\+99"),
     ],
 )
 def test_a_bad_line_mid_file(line, words, refused, mixed_csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("streamlasso.sources.delimited.REACH", 300)
+    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 300)
     monkeypatch.setattr("streamlasso.sources.lines.BLOCK_BYTES", 4096)
     lines = mixed_csv.read_text().splitlines()
     lines.insert(401, line)
@@ -88,8 +88,8 @@ def test_a_half_written_last_line(refused, mixed_csv, tmp_path):
     assert "line 601: it has" in refused(tmp_path / "cut.csv", "--target", "y")
 
 
-def test_after_the_line_is_mended_the_run_goes_on(mixed_csv, tmp_path, monkeypatch, undrawn):
-    monkeypatch.setattr("streamlasso.sources.delimited.REACH", 100)
+def test_after_the_line_is_fixed_the_run_goes_on(mixed_csv, tmp_path, monkeypatch, undrawn):
+    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 100)
     monkeypatch.setattr("streamlasso.sources.lines.BLOCK_BYTES", 4096)
     lines = mixed_csv.read_text().splitlines()
     (tmp_path / "data.csv").write_text("\n".join([*lines[:451], "oops", *lines[451:]]) + "\n")
@@ -112,7 +112,7 @@ def test_more_features_than_the_default_holds(refused, tmp_path):
 
 def test_an_unknown_format(refused, tmp_path):
     (tmp_path / "data.xlsx").write_bytes(b"PK\x03\x04" + bytes(100))
-    assert "an unknown format" in refused(tmp_path / "data.xlsx", "--target", "y")
+    assert "its format is unknown" in refused(tmp_path / "data.xlsx", "--target", "y")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full to stand for a full disk")
@@ -149,7 +149,7 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(mixed_csv, tmp_path):
         (["--target", "y", "--memory", "soon"], "--memory soon"),
         (["--target", "y", "--lags", "y"], "say y:1,24"),
         (["--target", "y", "--lags", "y:0"], "say y:1,24"),
-        (["--target", "y", "--lags", "q:1"], "--lags q: there is no such column"),
+        (["--target", "y", "--lags", "q:1"], "--lags q is not a column"),
         (["--target", "y", "--lags", "when:1"], "numbers or text"),
         (["--target", "y", "--every", "0"], "--every 0"),
         (["--target", "y", "--time", "wen"], "did you mean 'when'"),
@@ -247,8 +247,8 @@ def test_a_stray_word_among_the_first_rows_does_not_make_numbers_text(column, re
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x y\n1 2\n", "the only one is 'x y'; columns are told apart by a comma"),
-        ("1.5,2\n2.5,3\n", "the columns are 1.5, 2; a first line with their names is needed"),
+        ("x y\n1 2\n", "the only column is 'x y'; columns are separated by a comma"),
+        ("1.5,2\n2.5,3\n", "the columns are 1.5, 2; the first line must hold their names"),
         ("x,y\n1,2\n", "there is one row in it"),
     ],
 )

@@ -110,9 +110,9 @@ def test_what_is_odd_in_a_file_is_said_and_predict_reads_it_alike(tmp_path, caps
     (tmp_path / "old.csv").write_text("x;z;timestamp;y\n" + text.replace(".", ","))
     assert main(["run", "old.csv", "--target", "y", "--out", "out", "--tuner", "logrms"]) == 0
     said = words(capsys.readouterr().err)
-    assert "'1,75' is read as 1.75 (columns x, z, y)" in said
+    assert "'1,75' is read as 1.75 (columns x, z and y)" in said
     assert "timestamp is read as seconds since 1970" in said
-    assert "give y away, being parts of it: if not known before, --drop z,x" in said
+    assert "y can be computed from z and x: if they are not known before y, use --drop z,x" in said
     assert "'1,75' is read as 1.75" in (tmp_path / "out" / "report.html").read_text().replace("&#x27;", "'")
     new = ["x;z;timestamp;y", "1.5;2;1700000000;", "1,5;2;1700000000;3,5"]
     (tmp_path / "new.csv").write_text("\n".join(new) + "\n")
@@ -120,7 +120,7 @@ def test_what_is_odd_in_a_file_is_said_and_predict_reads_it_alike(tmp_path, caps
     assert "column 'x' holds '1.5', where the first rows had numbers like 1.234,5" in capsys.readouterr().err
     (tmp_path / "new.csv").write_text("\n".join([*new[:2], "oops", *new[2:]]) + "\n")
     assert main(["predict", "out/model.safetensors", "new.csv"]) == 2
-    assert "new.csv: line 3: it has 1 fields" in capsys.readouterr().err
+    assert "new.csv: line 3: it has 1 field" in capsys.readouterr().err
     assert main(["predict", "out/model.safetensors", "new.csv", "--on-error", "skip"]) == 0
     row, time, y, _ = capsys.readouterr().out.splitlines()[1].split(",")
     assert (row, time, y) == ("2", "2023-11-14 22:13:20", "3.5")
@@ -198,7 +198,7 @@ def test_inspect_shows_what_is_in_a_file(whole, tmp_path, capsys, monkeypatch):
         "gaussian",
         "599",
         "city",
-        "text, a feature a level",
+        "text, one feature per level",
         "running mean",
         f"streamlasso {__version__}",
     ):

@@ -1,4 +1,4 @@
-"""Every format gives the same rows, whatever it is packed in; what cannot be read is said with its place."""
+"""Every format gives the same rows, whatever it is packed in; what cannot be read is reported with its place."""
 
 import gzip
 import io
@@ -13,8 +13,11 @@ import pytest
 from pyarrow import csv, feather, ipc, parquet
 
 from streamlasso.encoding import reading
-from streamlasso.sources import Complaints, open_source
-from streamlasso.sources.base import BLOCK_BYTES
+from streamlasso.run.options import Options
+from streamlasso.run.run import Run
+from streamlasso.sources import BadRows, open_source
+from streamlasso.sources.base import BLOCK_BYTES, Block, row_places
+from streamlasso.sources.opening import SOURCES
 
 N = 500
 
@@ -66,7 +69,7 @@ def rows_of(source):
         values = [reading.numbers(batch[name]) for batch in found]
         unfit = np.concatenate([unfit for _, unfit in values])
         columns[name] = (
-            np.concatenate([reading.words(batch[name]) for batch in found]).tolist()
+            np.concatenate([reading.texts(batch[name]) for batch in found]).tolist()
             if unfit.any()
             else np.concatenate([numbers for numbers, _ in values]).tolist()
         )
@@ -84,7 +87,7 @@ def packed(path):
 def test_every_format_gives_the_same_rows(name, gz, table, tmp_path):
     path = tmp_path / name
     FORMATS[name](table, path)
-    source = open_source(str(packed(path) if gz else path), Complaints())
+    source = open_source(str(packed(path) if gz else path), BadRows())
     assert source.columns == ["x", "word", "y"]
     assert rows_of(source) == table.to_pydict()
 
@@ -96,7 +99,7 @@ def test_every_format_comes_through_standard_input(name, gz, table, tmp_path, mo
     FORMATS[name](table, path)
     with open(packed(path) if gz else path, "rb") as file:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
-        assert rows_of(open_source("-", Complaints())) == table.to_pydict()
+        assert rows_of(open_source("-", BadRows())) == table.to_pydict()
 
 
 def test_a_pipe_is_not_waited_for(monkeypatch):
@@ -104,7 +107,7 @@ def test_a_pipe_is_not_waited_for(monkeypatch):
     read, write = os.pipe()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(os.fdopen(read, "rb")))
     os.write(write, b"x,y\n1,2\n")
-    source = open_source("-", Complaints())
+    source = open_source("-", BadRows())
     blocks = source.blocks()
     found = []
     reader = threading.Thread(target=lambda: found.append(next(blocks).rows.to_pydict()))
@@ -123,7 +126,7 @@ def test_blocks_are_bounded_and_whole_lines(tmp_path):
     """Far more text than a block, with line breaks within quotes anywhere."""
     lines = [f'{i},"{"a" * (i % 700)}\n{i}"' for i in range(9000)]
     (tmp_path / "long.csv").write_text("number,words\n" + "\n".join(lines))
-    source = open_source(str(tmp_path / "long.csv"), Complaints())
+    source = open_source(str(tmp_path / "long.csv"), BadRows())
     blocks = [block.rows for block in source.blocks()]
     assert len(blocks) > 2
     assert max(batch.nbytes for batch in blocks) < 2 * BLOCK_BYTES
@@ -134,13 +137,13 @@ def test_blocks_are_bounded_and_whole_lines(tmp_path):
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_delimiter_is_recognised(delimiter, tmp_path):
     (tmp_path / "data.csv").write_text(f"a{delimiter}b c{delimiter}d\n1{delimiter}2{delimiter}x\n")
-    source = open_source(str(tmp_path / "data.csv"), Complaints())
+    source = open_source(str(tmp_path / "data.csv"), BadRows())
     assert rows_of(source) == {"a": [1.0], "b c": [2.0], "d": ["x"]}
 
 
 def test_odd_first_lines(tmp_path):
     (tmp_path / "data.csv").write_bytes('\ufeff"a, b",x,x,,"two\nlines"\r\n1,2,3,4,5\r\n'.encode())
-    source = open_source(str(tmp_path / "data.csv"), Complaints())
+    source = open_source(str(tmp_path / "data.csv"), BadRows())
     assert source.columns == ["a, b", "x", "x.2", "column 4", "two\nlines"]
     assert [value for (value,) in rows_of(source).values()] == [1, 2, 3, 4, 5]
 
@@ -158,15 +161,15 @@ def test_odd_first_lines(tmp_path):
 )
 def test_odd_beginnings(text, columns, tmp_path):
     (tmp_path / "data.csv").write_text(text)
-    found = rows_of(open_source(str(tmp_path / "data.csv"), Complaints()))
+    found = rows_of(open_source(str(tmp_path / "data.csv"), BadRows()))
     assert list(found) == list(columns)
     np.testing.assert_equal(found, columns)
 
 
 def test_lines_are_counted_from_the_first_even_if_it_is_empty(tmp_path):
     (tmp_path / "data.csv").write_text("\n\na,b\n1,2\noops\n")
-    with pytest.raises(ValueError, match="line 5: it has 1 fields"):
-        list(open_source(str(tmp_path / "data.csv"), Complaints()).blocks())
+    with pytest.raises(ValueError, match="line 5: it has 1 field"):
+        list(open_source(str(tmp_path / "data.csv"), BadRows()).blocks())
 
 
 def test_names_alone_in_a_pipe_are_waited_with(monkeypatch):
@@ -175,16 +178,16 @@ def test_names_alone_in_a_pipe_are_waited_with(monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(os.fdopen(read, "rb")))
     os.write(write, b"m, raw, mean;b\n")
     threading.Timer(0.2, lambda: (os.write(write, b"1;2\n"), os.close(write))).start()
-    assert rows_of(open_source("-", Complaints())) == {"m, raw, mean": [1], "b": [2]}
+    assert rows_of(open_source("-", BadRows())) == {"m, raw, mean": [1], "b": [2]}
 
 
-def test_old_text_is_read_line_by_line_and_it_is_said(tmp_path):
+def test_old_text_is_read_line_by_line_with_a_note(tmp_path):
     """However it is cut into blocks: each line is UTF-8 or it is not."""
     lines = ["Größe,y", *("Köln,€" if i % 3 else "Ærø,é" for i in range(50))]
     codes = ["cp1252", *("utf-8" if i % 5 else "cp1252" for i in range(50))]
     data = b"".join((line + "\n").encode(code) for line, code in zip(lines, codes, strict=True))
     (tmp_path / "data.csv").write_bytes(data)
-    source = open_source(str(tmp_path / "data.csv"), Complaints())
+    source = open_source(str(tmp_path / "data.csv"), BadRows())
     assert rows_of(source) == {
         "Größe": [line.split(",")[0] for line in lines[1:]],
         "y": [line.split(",")[1] for line in lines[1:]],
@@ -194,7 +197,7 @@ def test_old_text_is_read_line_by_line_and_it_is_said(tmp_path):
 
 def test_missing_cells_are_missing(tmp_path):
     (tmp_path / "data.csv").write_text('a,b\n1,NA\n?,x\n,""\nnan,NULL\n')
-    (batch,) = [block.rows for block in open_source(str(tmp_path / "data.csv"), Complaints()).blocks()]
+    (batch,) = [block.rows for block in open_source(str(tmp_path / "data.csv"), BadRows()).blocks()]
     assert batch.to_pydict() == {"a": ["1", None, None, None], "b": [None, "x", None, None]}
 
 
@@ -205,23 +208,23 @@ RAGGED = 'a,b\n1,2\n"two\nlines",4\n5\n\n6,7\n8,9,10\n11,12\n13'
 
 def test_carriage_returns_alone_end_no_line(tmp_path):
     (tmp_path / "old.csv").write_bytes(b"x,y\r1,2\r3,4\r")
-    with pytest.raises(ValueError, match="carriage return only; convert it"):
-        open_source(str(tmp_path / "old.csv"), Complaints())
+    with pytest.raises(ValueError, match="carriage return only: convert it"):
+        open_source(str(tmp_path / "old.csv"), BadRows())
 
 
 def test_ragged_lines_stop_with_their_number(tmp_path):
     (tmp_path / "data.csv").write_text(RAGGED)
-    with pytest.raises(ValueError, match=r"line 5: it has 1 fields, where the first line has 2.*--on-error skip"):
-        list(open_source(str(tmp_path / "data.csv"), Complaints()).blocks())
+    with pytest.raises(ValueError, match=r"line 5: it has 1 field, but the first line has 2.*--on-error skip"):
+        list(open_source(str(tmp_path / "data.csv"), BadRows()).blocks())
 
 
 def test_ragged_lines_are_skipped_and_counted(tmp_path):
     (tmp_path / "data.csv").write_text(RAGGED)
-    complaints = Complaints("skip")
-    (block,) = open_source(str(tmp_path / "data.csv"), complaints).blocks()
+    bad_rows = BadRows("skip")
+    (block,) = open_source(str(tmp_path / "data.csv"), bad_rows).blocks()
     assert block.rows["a"].to_pylist() == ["1", "two\nlines", "6", "11"]
-    assert complaints.n == 3
-    assert [words.split(":")[0] for words in complaints.kept] == ["line 5", "line 8", "line 10"]
+    assert bad_rows.n == 3
+    assert [words.split(":")[0] for words in bad_rows.examples] == ["line 5", "line 8", "line 10"]
     assert [block.where(i) for i in range(4)] == ["line 2", "line 3", "line 7", "line 9"]
     assert block.place.tolist() == [0, 1, 3, 5], "ragged rows count, empty lines do not"
     assert (block.after(2).where(1), block.after(2).place.tolist()) == ("line 9", [3, 5])
@@ -230,27 +233,27 @@ def test_ragged_lines_are_skipped_and_counted(tmp_path):
 def test_lines_are_counted_over_blocks(tmp_path):
     good = "1,2\n" * (BLOCK_BYTES // 2)
     (tmp_path / "data.csv").write_text("a,b\n" + good + "oops\n")
-    with pytest.raises(ValueError, match=f"line {BLOCK_BYTES // 2 + 2:,}: it has 1 fields"):
-        list(open_source(str(tmp_path / "data.csv"), Complaints()).blocks())
+    with pytest.raises(ValueError, match=f"line {BLOCK_BYTES // 2 + 2:,}: it has 1 field"):
+        list(open_source(str(tmp_path / "data.csv"), BadRows()).blocks())
 
 
 @pytest.mark.parametrize("line", ['{"a": 1', "[1, 2]", "17", '{"a": NaN'])
 def test_bad_json_lines(line, tmp_path):
     (tmp_path / "data.jsonl").write_text('{"a": 1}\n\n' + line + '\n{"a": 2}\n')
-    with pytest.raises(ValueError, match="line 3: it is no JSON"):
-        list(open_source(str(tmp_path / "data.jsonl"), Complaints()).blocks())
-    complaints = Complaints("skip")
-    (block,) = open_source(str(tmp_path / "data.jsonl"), complaints).blocks()
+    with pytest.raises(ValueError, match="line 3: it is not"):
+        list(open_source(str(tmp_path / "data.jsonl"), BadRows()).blocks())
+    bad_rows = BadRows("skip")
+    (block,) = open_source(str(tmp_path / "data.jsonl"), bad_rows).blocks()
     assert block.rows["a"].to_pylist() == [1, 2]
     assert block.where(1) == "line 4"
     assert block.place.tolist() == [0, 2]
-    assert complaints.n == 1
+    assert bad_rows.n == 1
 
 
 def test_places_are_counted_over_blocks(tmp_path):
     lines = [f"{i},x" if i % 1000 != 500 else "ragged" for i in range(400_000)]
     (tmp_path / "data.csv").write_text("a,b\n" + "\n".join(lines) + "\n")
-    blocks = list(open_source(str(tmp_path / "data.csv"), Complaints("skip")).blocks())
+    blocks = list(open_source(str(tmp_path / "data.csv"), BadRows("skip")).blocks())
     assert len(blocks) > 2
     for block in blocks:
         assert block.rows["a"].cast("int64").to_pylist() == block.place.tolist()
@@ -259,7 +262,7 @@ def test_places_are_counted_over_blocks(tmp_path):
 def test_objects_within_json_objects_are_columns(tmp_path):
     lines = ['{"a": {"b": 1, "c": {"d": 2}}, "e": 3}', '{"a": {"b": 4}, "e": 5}', '{"a": null, "e": 6}']
     (tmp_path / "data.jsonl").write_text("\n".join(lines) + "\n")
-    (block,) = open_source(str(tmp_path / "data.jsonl"), Complaints()).blocks()
+    (block,) = open_source(str(tmp_path / "data.jsonl"), BadRows()).blocks()
     assert {name: block.rows[name].to_pylist() for name in ("a.b", "a.c.d", "e")} == {
         "a.b": [1, 4, None],
         "a.c.d": [2, None, None],
@@ -270,7 +273,7 @@ def test_objects_within_json_objects_are_columns(tmp_path):
 def test_json_values_of_all_kinds(tmp_path):
     lines = ['{"a": 1, "b": "x", "c": true}', '{"b": 2.5, "a": null}', '{"a": "NA", "d": 9}', ""]
     (tmp_path / "data.jsonl").write_text("\n".join(lines))
-    (block,) = open_source(str(tmp_path / "data.jsonl"), Complaints()).blocks()
+    (block,) = open_source(str(tmp_path / "data.jsonl"), BadRows()).blocks()
     assert block.rows.to_pydict() == {
         "a": [1, None, None],
         "b": ["x", "2.5", None],
@@ -283,8 +286,8 @@ def test_json_values_of_all_kinds(tmp_path):
 def test_a_packed_file_that_is_cut_short(on_error, tmp_path):
     data = gzip.compress(b"a,b\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(50_000)))
     (tmp_path / "data.csv.gz").write_bytes(data[: len(data) // 2])
-    complaints = Complaints(on_error)
-    source = open_source(str(tmp_path / "data.csv.gz"), complaints)
+    bad_rows = BadRows(on_error)
+    source = open_source(str(tmp_path / "data.csv.gz"), bad_rows)
     if on_error == "stop":
         with pytest.raises(ValueError, match="cut short"):
             list(source.blocks())
@@ -292,32 +295,66 @@ def test_a_packed_file_that_is_cut_short(on_error, tmp_path):
     rows = [int(number) for block in source.blocks() for number in block.rows["a"].to_pylist()]
     assert 10_000 < len(rows) < 40_000
     assert rows == list(range(len(rows)))
-    assert any("cut short" in words for words in complaints.kept)
+    assert any("cut short" in words for words in bad_rows.examples)
 
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("data.xlsx", b"PK\x03\x04 and so on", "an unknown format; CSV, TSV"),
-        ("data.bin", bytes(range(256)), "an unknown format"),
-        ("data.parquet", b"a,b\n1,2\n", "does not begin like one"),
+        ("data.xlsx", b"PK\x03\x04 and so on", "its format is unknown: use CSV, TSV"),
+        ("data.bin", bytes(range(256)), "its format is unknown"),
+        ("data.parquet", b"a,b\n1,2\n", "but its content does not"),
         ("data.parquet", b"PAR1 cut short", "damaged or cut short"),
         ("data.feather", b"ARROW1 cut short", "damaged or cut short"),
         ("data.json", b'[{"a": 1}]', "jq -c"),
-        ("data.csv", b"", "there is nothing in it"),
-        ("data.csv", b"\n \n\r\n", "there is nothing in it"),
-        ("data.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16; convert it"),
+        ("data.csv", b"", "it is empty"),
+        ("data.csv", b"\n \n\r\n", "it is empty"),
+        ("data.csv", "a,b\n1,2\n".encode("utf-16"), "UTF-16: convert it"),
     ],
 )
 def test_files_that_cannot_be_read_say_so_in_a_line(name, content, words, tmp_path):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(ValueError, match=words) as caught:
-        list(open_source(str(path), Complaints()).blocks())
+        list(open_source(str(path), BadRows()).blocks())
     assert str(path) in str(caught.value) or "line" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(ValueError, match="a directory"):
-        open_source(str(tmp_path), Complaints())
+        open_source(str(tmp_path), BadRows())
+
+
+class Spaced:
+    """A format of one's own: a mark, the names, then rows of numbers with blanks between them."""
+
+    format = "spaced numbers"
+    extensions = (".spaced",)
+    n_first = 100
+
+    def __init__(self, stream, bad_rows, *, live):
+        _, names, *lines = stream.read().decode().splitlines()
+        self.columns, self._lines = names.split(), lines
+
+    @staticmethod
+    def recognises(start):
+        return start.startswith(b"SPACED\n")
+
+    def blocks(self):
+        values = np.array([line.split() for line in self._lines], float)
+        rows = pyarrow.RecordBatch.from_arrays(list(map(pyarrow.array, values.T)), names=self.columns)
+        yield Block(rows, row_places(0), np.arange(len(rows)))
+
+
+def test_a_new_format_is_one_class_and_its_line_in_the_list(tmp_path, monkeypatch):
+    monkeypatch.setattr("streamlasso.sources.opening.SOURCES", [Spaced, *SOURCES])
+    path = tmp_path / "data.spaced"
+    path.write_text("SPACED\nx y\n" + "".join(f"{i % 7} {2 * (i % 7) + i % 3}\n" for i in range(50)))
+    assert rows_of(open_source(str(packed(path)), BadRows()))["x"] == [float(i % 7) for i in range(50)]
+    run = Run(Options(str(path), "y", tmp_path / "out"))
+    assert run.go()
+    assert (run.source.format, run.n_rows) == ("spaced numbers", 50)
+    path.write_text("x,y\n1,2\n")
+    with pytest.raises(ValueError, match=r"its name ends in \.spaced, but its content does not"):
+        open_source(str(path), BadRows())

@@ -1,60 +1,58 @@
-"""Columns that are the target in other words: found among the first rows, before anything is learnt."""
+"""Columns that give the target away: found among the first rows, before anything is learnt."""
 
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 import numpy as np
 import pyarrow
 
-from streamlasso.encoding.columns import KINDS, carried
+from streamlasso._text import listed
+from streamlasso.encoding.columns import Column, column_from
 from streamlasso.encoding.target import Target
 
-#: Rows that are looked at, columns that together may be the target, and the share of its variance that may remain.
+#: Rows that are looked at, columns that together may give the target, and the share of its variance that may remain.
 N_ROWS, MOST_COLUMNS, NEXT_TO_NOTHING = 2000, 5, 1e-4
-#: Rows in which the target is not what it mostly is, for each feature: with fewer, anything fits.
-ROWS_A_FEATURE = 10
+#: For each feature, rows in which the target is not its most frequent value: with fewer, anything fits.
+ROWS_PER_FEATURE = 10
 
 
-def disguise(rows: pyarrow.RecordBatch, target: Target, columns: list[Any]) -> list[str]:
-    """The names of few columns of which the target is a sum, but for rounding; none if there are no such.
+def leaking_columns(rows: pyarrow.RecordBatch, target: Target, columns: list[Column]) -> list[str]:
+    """The names of a few columns whose features add up to the target, but for rounding; empty if there are none.
 
-    The target at the same row counts as known by then: whether it is, only the user can say.
+    Whether they are known before the target is, only the user can say.
 
     >>> import pyarrow
     >>> from streamlasso.encoding import Target
-    >>> from streamlasso.encoding.columns import Number
-    >>> from streamlasso.encoding.leakage import disguise
+    >>> from streamlasso.encoding.columns import NumberColumn
+    >>> from streamlasso.encoding.leakage import leaking_columns
     >>> a, b = [i * 7 % 11 for i in range(99)], [i * 5 % 13 for i in range(99)]
     >>> rows = pyarrow.RecordBatch.from_pydict({"a": a, "b": b, "y": [2.0 * i + j for i, j in zip(a, b)]})
-    >>> disguise(rows, Target.guess("y", rows["y"], "auto"), [Number("a"), Number("b")])
+    >>> leaking_columns(rows, Target.guess("y", rows["y"], "auto"), [NumberColumn("a"), NumberColumn("b")])
     ['a', 'b']
     """
     rows = rows.slice(0, N_ROWS)
     Y = _responses(rows, target)
     there = ~np.isnan(Y).any(axis=1)
     Y = Y[there]
-    groups = {column.name: _centred(_features(rows, column)[there]) for column in columns}
+    groups = {column.name: _standardised(_features(rows, column)[there]) for column in columns}
     if not len(Y) or not groups or not np.ptp(Y, axis=0).any():
         return []
     unusual = len(Y) - np.unique(Y, axis=0, return_counts=True)[1].max()
-    return _carriers(Y - Y.mean(axis=0), groups, int(unusual) // ROWS_A_FEATURE)
+    return _explaining(Y - Y.mean(axis=0), groups, int(unusual) // ROWS_PER_FEATURE)
 
 
-def said(target: str, columns: list[str]) -> list[str]:
-    """A sentence about it, if there is anything to say."""
+def leakage_notes(target: str, columns: list[str]) -> list[str]:
+    """A note about such columns, if there are any."""
     if not columns:
         return []
+    they = "it is" if len(columns) == 1 else "they are"
     drop = f"--drop {shlex.quote(','.join(columns))}"
-    if len(columns) == 1:
-        return [f"{columns[0]} gives {target} away, being the same in other words: if not known before, {drop}"]
-    named = f"{', '.join(columns[:-1])} and {columns[-1]}"
-    return [f"{named} give {target} away, being parts of it: if not known before, {drop}"]
+    return [f"{target} can be computed from {listed(columns)}: if {they} not known before {target}, use {drop}"]
 
 
-def _carriers(Y: np.ndarray, groups: dict[str, np.ndarray], most_features: int) -> list[str]:
-    """Step by step the column that has most to say about what remains, until next to nothing does."""
+def _explaining(Y: np.ndarray, groups: dict[str, np.ndarray], most_features: int) -> list[str]:
+    """Step by step the column that explains most of the residual, until next to nothing remains."""
     chosen: list[str] = []
     residual, total = Y, float(np.sum(Y**2))
     while len(chosen) < min(MOST_COLUMNS, len(groups)):
@@ -74,7 +72,7 @@ def _explained(Z: np.ndarray, residual: np.ndarray) -> float:
 
 
 def _responses(rows: pyarrow.RecordBatch, target: Target) -> np.ndarray:
-    """(row, class) whether it is this one, or (row, 1) the number; NaN where there is none."""
+    """(row, class) whether it is this class, or (row, 1) the number; NaN where missing."""
     cells = target.read(rows[target.name])
     if target.classes is not None:
         known = np.array([label in target.classes for label in cells])
@@ -82,18 +80,18 @@ def _responses(rows: pyarrow.RecordBatch, target: Target) -> np.ndarray:
     return np.array([[np.nan if isinstance(cell, str) else cell] for cell in cells], float)
 
 
-def _features(rows: pyarrow.RecordBatch, column: Any) -> np.ndarray:
-    """Those of one column, whose memory is left alone."""
-    column = KINDS[column.kind](**column.state())
-    values = carried(column, column.read(rows[column.name])[0])
-    names = column.fixed() + [column.feature(level) for level in column.levels_of(values)]
+def _features(rows: pyarrow.RecordBatch, column: Column) -> np.ndarray:
+    """Those of one column; its last value is left alone."""
+    column = column_from(column.state())
+    values = column.filled(column.read(rows[column.name])[0])
+    names = [*column.fixed_features(), *map(column.level_feature, column.levels_of(values))]
     X = np.zeros((len(values), len(names)))
     column.fill(X, values, {name: j for j, name in enumerate(names)})
     return X
 
 
-def _centred(X: np.ndarray) -> np.ndarray:
-    """Of equal length, without those that never change."""
+def _standardised(X: np.ndarray) -> np.ndarray:
+    """Centred and of equal length, without those that never change."""
     Z = X - X.mean(axis=0) if len(X) else X
     length = np.linalg.norm(Z, axis=0)
     return Z[:, length > 0] / length[length > 0]

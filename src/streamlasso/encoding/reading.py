@@ -1,4 +1,4 @@
-"""Cells of a table as numbers, words and moments; what cannot be read so is marked, not guessed."""
+"""Cells of a table as numbers and as text; cells that cannot be read so are marked."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 import pyarrow
 from pyarrow import compute, types
 
-from streamlasso.encoding.notation import is_blank, plainly
-from streamlasso.sources.delimited import MISSING
+from streamlasso.encoding.number_formats import in_plain_format, is_blank
+from streamlasso.sources.base import MISSING
 
 FLAGS = {"true": 1.0, "false": 0.0}
-#: A column of more different numbers than MANY, with at most this share of other cells, is one of numbers.
+#: A column with more than MANY different numbers, and at most this share of other cells, holds numbers.
 MOST_UNFIT, MANY = 0.05, 30
 
 
 def joined(batches: list[pyarrow.RecordBatch], most: int) -> pyarrow.RecordBatch:
-    """The first rows of several batches as one. A column that is of one type here and of another there is text."""
+    """The first rows of several batches as one. A column whose type differs between them becomes text."""
     tables = [pyarrow.Table.from_batches([batch]) for batch in batches]
     try:
         table = pyarrow.concat_tables(tables, promote_options="permissive")
@@ -40,24 +40,24 @@ def is_nested(array: pyarrow.Array) -> bool:
     return types.is_nested(array.type) or types.is_binary(array.type) or types.is_large_binary(array.type)
 
 
-def is_moment(array: pyarrow.Array) -> bool:
+def is_temporal(array: pyarrow.Array) -> bool:
     return types.is_temporal(array.type) and not types.is_duration(array.type)
 
 
 def as_text(array: pyarrow.Array) -> pyarrow.Array:
-    """Dictionaries unfolded, everything as strings."""
+    """As strings, whatever the type."""
     return array.cast(pyarrow.string())
 
 
-def numbers(array: pyarrow.Array, form: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The cells as floats, NaN where there is none; and which cells hold something else. `form`: see `notation`."""
+def numbers(array: pyarrow.Array, number_format: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """The cells as floats, NaN where missing; and which cells hold something else (`number_formats.py`)."""
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if types.is_null(array.type):
         return np.full(len(array), np.nan), np.zeros(len(array), bool)
     if is_text(array):
-        return _parsed(as_text(array), form)
-    if is_moment(array) or is_nested(array):
+        return _parsed(as_text(array), number_format)
+    if is_temporal(array) or is_nested(array):
         return np.full(len(array), np.nan), np.asarray(array.is_valid())
     if types.is_decimal(array.type) or types.is_boolean(array.type) or types.is_duration(array.type):
         array = array.cast(pyarrow.int64()) if types.is_duration(array.type) else array
@@ -66,18 +66,18 @@ def numbers(array: pyarrow.Array, form: str | None = None) -> tuple[np.ndarray, 
     return np.where(np.isfinite(values), values, np.nan), np.zeros(len(values), bool)
 
 
-def holds_numbers(array: pyarrow.Array, form: str | None = None) -> bool:
-    """All cells are numbers; or nearly all, and many different: then the others are errors, not categories."""
-    values, unfit = numbers(array, form)
+def holds_numbers(array: pyarrow.Array, number_format: str | None = None) -> bool:
+    """Whether all cells are numbers; or nearly all, and many different: then the others are errors, not levels."""
+    values, unfit = numbers(array, number_format)
     if not unfit.any():
         return True
     there = values[~np.isnan(values)]
     return unfit.sum() <= MOST_UNFIT * len(there) and len(np.unique(there)) > MANY
 
 
-def _parsed(array: pyarrow.Array, form: str | None) -> tuple[np.ndarray, np.ndarray]:
-    if form is not None:
-        array = plainly(array, form)
+def _parsed(array: pyarrow.Array, number_format: str | None) -> tuple[np.ndarray, np.ndarray]:
+    if number_format is not None:
+        array = in_plain_format(array, number_format)
     try:
         values = array.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
         return np.where(np.isfinite(values), values, np.nan), np.zeros(len(values), bool)
@@ -89,7 +89,7 @@ def _parsed(array: pyarrow.Array, form: str | None) -> tuple[np.ndarray, np.ndar
 
 
 def _number(cell: str | None) -> float | None:
-    """NaN for a missing cell, None for one that is no number."""
+    """NaN for a missing cell, None for one that is not a number."""
     if cell is None or is_blank(cell):
         return np.nan
     try:
@@ -98,8 +98,8 @@ def _number(cell: str | None) -> float | None:
         return FLAGS.get(cell.strip().lower())
 
 
-def words(array: pyarrow.Array) -> np.ndarray:
-    """The cells as strings, without spaces around them; None where there is none."""
+def texts(array: pyarrow.Array) -> np.ndarray:
+    """The cells as strings, without spaces around them; None where missing."""
     text = array if types.is_string(array.type) else as_text(array)
     trimmed = compute.utf8_trim_whitespace(text)
     if not trimmed.equals(text):

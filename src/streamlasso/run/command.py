@@ -61,8 +61,10 @@ def introduction(run: Run) -> list[str]:
 
 
 def _perhaps_classes(target: Target) -> list[str]:
-    values = ", ".join(map(str, target.few))
-    return [f"{target.name} is {values}: if these are classes and not amounts, {CLASSES}"] if target.few else []
+    values = ", ".join(map(str, target.maybe_classes))
+    return (
+        [f"{target.name} is {values}: if these are classes and not amounts, {CLASSES}"] if target.maybe_classes else []
+    )
 
 
 def _in_words(target: Target) -> str:

@@ -14,7 +14,6 @@ from streamlasso.report.state import summariser_from
 from streamlasso.run.finish import active_table, change_table, loss_table
 from streamlasso.run.predict import Saved
 
-KINDS = {"number": "numbers", "levels": "text, a feature a level", "calendar": "dates, as calendar features"}
 MOST_COLUMNS = 30
 
 
@@ -80,7 +79,7 @@ def _column_table(saved: Saved) -> Table:
     assert saved.encoder is not None
     table = Table("column", "read as", "last value", title="Columns", title_justify="left")
     for column in saved.encoder.columns[:MOST_COLUMNS]:
-        table.add_row(column.name, KINDS[column.kind], str(column.last))
+        table.add_row(column.name, column.description, str(column.last))
     more = len(saved.encoder.columns) - MOST_COLUMNS
     if more > 0:
         table.add_row(f"and {more:,} more", "", "")

@@ -10,14 +10,14 @@ import pyarrow
 
 from streamlasso import RAPClassifier, RAPRegressor, checkpoint
 from streamlasso.encoding import Encoder, Target
-from streamlasso.encoding.columns import Number
+from streamlasso.encoding.columns import NumberColumn
 from streamlasso.encoding.encoder import Encoded
 from streamlasso.estimators.multiclass import losses_of
 from streamlasso.run.learning import Learning
 from streamlasso.run.options import refuse_same_file
 from streamlasso.run.outputs import open_predictions, or_null
 from streamlasso.run.run import CHUNK, complainer, named
-from streamlasso.sources import Complaints, open_source
+from streamlasso.sources import BadRows, open_source
 
 
 class Saved:
@@ -38,7 +38,7 @@ class Saved:
                 f"{self.path}: the model has {self.estimator.n_features_in_} features without names, and the data "
                 f"{len(names)} columns; give data with these columns only"
             )
-        return Encoder(self._target(), [Number(name) for name in names], names)
+        return Encoder(self._target(), [NumberColumn(name) for name in names], names)
 
     def _target(self) -> Target:
         classes = self.estimator.classes_.tolist() if hasattr(self.estimator, "classes_") else None
@@ -53,18 +53,18 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
     refuse_same_file("the data", data, out)
     refuse_same_file("the model", str(model), out)
     saved = Saved(model)
-    complaints = Complaints(on_error)
-    source = open_source(data, complaints)
+    bad_rows = BadRows(on_error)
+    source = open_source(data, bad_rows)
     encoder = saved.encoder_for(source.columns)
     learning = saved.learning(encoder)
     file = open_predictions(out)
     counts = {"rows": 0.0, "judged": 0.0, "loss": 0.0}
     try:
         for block in named(data, source.blocks()):
-            cells = encoder.read(block.rows, targeted=False)
+            cells = encoder.read(block.rows, needs_target=False)
             for start in range(0, len(cells), CHUNK):
                 part = cells.part(slice(start, min(start + CHUNK, len(cells))))
-                rows = encoder.encode(part, complainer(complaints, data, block, start), grow=False)
+                rows = encoder.encode(part, complainer(bad_rows, data, block, start), grow=False)
                 if len(rows.target):
                     file.write(_answers(learning, rows, block.place[start + rows.place], counts))
                     counts["rows"] += len(rows.target)
@@ -73,7 +73,7 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
         file.disown()
         raise
     counts["loss"] /= max(counts["judged"], 1)
-    return {**counts, "skipped": complaints.n}
+    return {**counts, "skipped": bad_rows.n}
 
 
 def _judgeable(learning: Learning, target: np.ndarray) -> np.ndarray:

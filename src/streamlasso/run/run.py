@@ -16,12 +16,10 @@ import numpy as np
 import pyarrow
 
 from streamlasso import RAPClassifier, RAPRegressor, __version__, checkpoint
-from streamlasso.encoding import Encoder, Target
+from streamlasso.encoding import Encoder, detect_encoder
 from streamlasso.encoding.encoder import Cells, Encoded
-from streamlasso.encoding.forms import forms_of
 from streamlasso.encoding.reading import joined
-from streamlasso.encoding.remarks import remarks
-from streamlasso.encoding.target import nearest
+from streamlasso.encoding.suggestions import refuse_unknown
 from streamlasso.report.state import summariser_from, summariser_state
 from streamlasso.report.summarise import Summariser
 from streamlasso.report.summary import Summary
@@ -30,9 +28,9 @@ from streamlasso.run.learning import Learning, Taken
 from streamlasso.run.live import Silence, View
 from streamlasso.run.options import FINAL, TRACE, Options
 from streamlasso.run.outputs import TraceFile, open_predictions, or_null
-from streamlasso.sources import Complaints, open_source
+from streamlasso.sources import BadRows, open_source
 from streamlasso.sources.base import Block, Source
-from streamlasso.sources.opening import called
+from streamlasso.sources.opening import name_of
 
 #: Rows that are encoded, learnt and written at a time: what a reader of the predictions waits for at most.
 CHUNK = 256
@@ -48,7 +46,7 @@ class Run:
     def __init__(self, options: Options, view: View | None = None) -> None:
         self.options, self.view = options, view or Silence()
         # Ragged lines are met again when a run continues; rows with unfit cells are not.
-        self.ragged, self.unfit = Complaints(options.on_error), Complaints(options.on_error)
+        self.ragged, self.unfit = BadRows(options.on_error), BadRows(options.on_error)
         self.source: Source = open_source(options.data, self.ragged)
         self.interruption = Interruption()
         self.position = 0
@@ -64,31 +62,23 @@ class Run:
     def _first_rows(self) -> list[Block]:
         """Enough rows to judge the columns by, or all there are."""
         first: list[Block] = []
-        while sum(len(block.rows) for block in first) < self.source.reach:
+        while sum(len(block.rows) for block in first) < self.source.n_first:
             block = next(self._blocks, None)
             if block is None:
                 break
             first.append(block)
         if not first:
             raise ValueError(f"{self.options.data}: there are no rows in it")
-        if self.options.target not in self.source.columns:
-            raise ValueError(
-                f"--target {self.options.target}: there is no such column; "
-                f"{nearest(self.options.target, self.source.columns)}"
-            )
+        refuse_unknown("--target", self.options.target, self.source.columns)
         return first
 
     def _start(self) -> None:
         options = self.options
-        first = joined([block.rows for block in self._first], self.source.reach)
-        forms = forms_of(first)
-        target = Target.guess(options.target, first[options.target], options.family, forms.get(options.target))
-        self.encoder = Encoder.from_first_rows(
-            first, target, keep=options.keep, drop=options.drop, lags=options.lags, time=options.time, forms=forms
-        )
+        first = joined([block.rows for block in self._first], self.source.n_first)
+        columns = {"keep": options.keep, "drop": options.drop, "lags": options.lags, "time": options.time}
+        self.encoder = detect_encoder(first, options.target, options.family, **columns)
         self._refuse_width()
-        self.encoder.notes += remarks(first, self.encoder, forms)
-        self.learning = Learning.start(target, options.settings(), self.encoder.features)
+        self.learning = Learning.start(self.encoder.target, options.settings(), self.encoder.features)
         self.summariser = Summariser()
         self.n_rows = 0
         self._make_outputs(None)
@@ -194,7 +184,7 @@ class Run:
             same = (rows.width == rows.width[start]) & (classes <= self.learning.n_classes)
             stop = start + min(self.summariser.room, int(np.argmin(np.append(same[start:], False))))
             X = rows.X[start:stop, : rows.width[start]]
-            piece = self.learning.take(X, rows.target[start:stop], rows.known[start:stop])
+            piece = self.learning.take(X, rows.target[start:stop], rows.has_past[start:stop])
             taken.append(piece)
             moment = _moment(rows.time, stop - 1)
             self.summariser.add(piece.sums, piece.lam, X, self.n_rows, self.learning.snapshot, moment)
@@ -268,7 +258,7 @@ class Run:
                 "first_row": self._fingerprint,
                 "position": self.position,
                 "n_rows": self.n_rows,
-                "unfit": [self.unfit.n, self.unfit.kept],
+                "unfit": [self.unfit.n, self.unfit.examples],
                 "outputs": outputs if to_continue else None,
             },
             "encoder": self.encoder.state(),
@@ -289,7 +279,7 @@ class Run:
         self.learning = Learning(self.encoder.target, estimator, notes["learning"])
         self.summariser = summariser_from(notes["summary"], arrays)
         self.position, self.n_rows = run["position"], run["n_rows"]
-        self.unfit.n, self.unfit.kept = run["unfit"]
+        self.unfit.n, self.unfit.examples = run["unfit"]
         self._make_outputs(run["outputs"])
 
     def _check_same(self, path: Path, run: dict[str, Any]) -> None:
@@ -323,7 +313,7 @@ class Run:
     @property
     def skipped(self) -> tuple[int, list[str]]:
         """Rows that were left out, and what was wrong with the first of them."""
-        return self.ragged.n + self.unfit.n, [*self.ragged.kept, *self.unfit.kept]
+        return self.ragged.n + self.unfit.n, [*self.ragged.examples, *self.unfit.examples]
 
     def disown(self) -> None:
         """The run has failed: nothing that it leaves looks whole."""
@@ -343,12 +333,12 @@ def named(data: str, blocks: Iterator[Block]) -> Iterator[Block]:
     try:
         yield from blocks
     except ValueError as error:
-        raise ValueError(f"{called(data)}: {error}") from error
+        raise ValueError(f"{name_of(data)}: {error}") from error
 
 
-def complainer(complaints: Complaints, data: str, block: Block, start: int) -> Callable[[int, str], None]:
+def complainer(bad_rows: BadRows, data: str, block: Block, start: int) -> Callable[[int, str], None]:
     """Complains of a row, counted from row `start` of a block, with the place where it stood."""
-    return lambda i, words: complaints.about(f"{called(data)}: {block.where(start + i)}", words)
+    return lambda i, words: bad_rows.add(f"{name_of(data)}: {block.where(start + i)}", words)
 
 
 def _moment(time: np.ndarray | None, i: int) -> str:
@@ -356,7 +346,7 @@ def _moment(time: np.ndarray | None, i: int) -> str:
 
 
 def _time_type(column: Any) -> pyarrow.DataType:
-    return {"calendar": pyarrow.timestamp("s"), "number": pyarrow.float64()}.get(column.kind, pyarrow.string())
+    return column.arrow_type
 
 
 def _arrow(values: Any) -> pyarrow.Array:

@@ -1,6 +1,6 @@
-"""Rows from files and pipes: one file a format. A new format is one more file and its line in `opening.py`."""
+"""Rows from files and pipes: one file per format. A new format is one more file and its line in `opening.SOURCES`."""
 
-from streamlasso.sources.base import Complaints
+from streamlasso.sources.base import BadRows
 from streamlasso.sources.opening import open_source
 
-__all__ = ["Complaints", "open_source"]
+__all__ = ["BadRows", "open_source"]

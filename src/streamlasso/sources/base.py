@@ -1,26 +1,31 @@
-"""What all sources share: blocks of rows, and what becomes of rows that cannot be read."""
+"""What all sources share: blocks of rows, and what happens to rows that cannot be read."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 import pyarrow
 
-#: Bytes of text, and rows of a table, that are read at a time: what bounds the memory, whatever the size of the file.
+#: Bytes of text, and rows of a table, that are read at a time: they bound the memory, whatever the size of the file.
 BLOCK_BYTES, BLOCK_ROWS = 1 << 20, 8192
-#: Complaints that are kept word by word; the others are counted.
-MOST_KEPT = 5
+#: The first rows, by which columns are recognised: of a file, and of a pipe, where rows may come slowly.
+FIRST_ROWS, FIRST_ROWS_OF_PIPE = 10_000, 100
+#: Text that stands for a missing value.
+MISSING = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "\\N", "?"]
+#: Bad rows that are kept as examples; the others are counted.
+MOST_EXAMPLES = 5
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows in order.
+    """Consecutive rows.
 
-    where : where each of them stood: "line 17" of a text file, "row 17" of a table
-    place : which row of the source each is, counted from 0; rows that could not be read count, empty lines do not
+    where : the place of a row in words: "line 17" of a text file, "row 17" of a table
+    place : the number of each row in the source, from 0; unreadable rows count, empty lines do not
     """
 
     rows: pyarrow.RecordBatch
@@ -33,43 +38,67 @@ class Block:
 
 
 class Source(Protocol):
-    """Rows in order, in blocks. `columns` are the names; `reach` is how many rows to look at before a guess.
+    """A format: rows in order, in blocks.
 
-    format : what was read, in words
+    format : its name, for people
+    extensions : file names that end so must be of this format
+    columns : their names
+    n_first : the number of rows by which columns are recognised
     """
 
     format: str
+    extensions: ClassVar[tuple[str, ...]]
     columns: list[str]
-    reach: int
+    n_first: int
+
+    def __init__(self, stream: io.BufferedReader, bad_rows: BadRows, *, live: bool) -> None:
+        """Read what is needed to know the columns; `live`: rows may come slowly, so do not wait for many."""
+        ...
+
+    @staticmethod
+    def recognises(start: bytes) -> bool:
+        """Whether a file that starts so is of this format."""
+        ...
 
     def blocks(self) -> Iterator[Block]:
-        """The rows from the first on; a block comes as soon as there is one."""
+        """All rows; a block comes as soon as it is there."""
         ...
 
 
 @dataclass
-class Complaints:
-    """Rows that cannot be read: the first one stops the run, or all are skipped and counted.
+class BadRows:
+    """Rows that cannot be read: the first one stops the run (on_error="stop"), or all are left out and counted.
 
-    >>> from streamlasso.sources import Complaints
-    >>> complaints = Complaints("skip")
-    >>> complaints.about("line 7", "it has 3 fields, where the first line has 4")
-    >>> complaints.n, complaints.kept
-    (1, ['line 7: it has 3 fields, where the first line has 4'])
+    >>> from streamlasso.sources import BadRows
+    >>> bad_rows = BadRows("skip")
+    >>> bad_rows.add("line 7", "it has 3 fields, but the first line has 4")
+    >>> bad_rows.n, bad_rows.examples
+    (1, ['line 7: it has 3 fields, but the first line has 4'])
     """
 
     on_error: str = "stop"
     n: int = 0
-    kept: list[str] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
 
-    def about(self, where: str, words: str) -> None:
+    def add(self, where: str, reason: str) -> None:
         if self.on_error == "stop":
-            raise ValueError(f"{where}: {words}. Mend it, or leave such rows out: --on-error skip")
+            raise ValueError(f"{where}: {reason}. Fix it, or leave such rows out: --on-error skip")
         self.n += 1
-        if len(self.kept) < MOST_KEPT:
-            self.kept.append(f"{where}: {words}")
+        if len(self.examples) < MOST_EXAMPLES:
+            self.examples.append(f"{where}: {reason}")
 
 
-def in_order(first: int) -> Callable[[int], str]:
-    """Places in a table without lines, counted from 1."""
+def row_places(first: int) -> Callable[[int], str]:
+    """The places of rows in a table that has no lines, from 1."""
     return lambda i: f"row {first + i + 1:,}"
+
+
+def distinct(names: list[str]) -> list[str]:
+    """A name for each column, no name twice: "a, a, " is a, a.2, column 3."""
+    out: list[str] = []
+    for i, name in enumerate(names):
+        free, k = name or f"column {i + 1}", 2
+        while free in out:
+            free, k = f"{name}.{k}", k + 1
+        out.append(free)
+    return out

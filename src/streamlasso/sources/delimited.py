@@ -1,4 +1,4 @@
-"""CSV, TSV and the like. Every cell stays text here: what a column holds is decided later, for all formats alike."""
+"""CSV, TSV and the like. Every cell stays text here: what a column holds is decided later, for all formats."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
+from typing import ClassVar
 
 import numpy as np
 import pyarrow
 from pyarrow import csv as arrow_csv
 
-from streamlasso.sources.base import Block, Complaints
-from streamlasso.sources.lines import Bytes, whole_lines
+from streamlasso._text import count
+from streamlasso.sources.base import FIRST_ROWS, FIRST_ROWS_OF_PIPE, MISSING, BadRows, Block, distinct
+from streamlasso.sources.lines import BYTE_ORDER_MARK, Bytes, is_text, whole_lines
 
 DELIMITERS = ",;\t|"
-#: What stands for a value that is not there.
-MISSING = ["", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None", "\\N", "?"]
-BYTE_ORDER_MARK, EMPTY_LINES = b"\xef\xbb\xbf", re.compile(rb"\A([ \t\r]*\n)+")
+EMPTY_LINES = re.compile(rb"\A([ \t\r]*\n)+")
 OLD_TEXT = " (not UTF-8: read as Windows-1252)"
-#: Rows to look at before a guess: of a file, and of a pipe, where rows may come slowly.
-REACH, REACH_OF_PIPE = 10_000, 100
 
 
 class Delimited:
-    """A table as text, with the names in its first line."""
+    """A table as text, with the names of the columns in its first line."""
 
-    def __init__(self, stream: Bytes, complaints: Complaints, *, live: bool = False) -> None:
-        self.complaints = complaints
-        self.reach = REACH_OF_PIPE if live else REACH
-        blocks = whole_lines(stream, complaints, quoted=True, live=live)
+    extensions: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, stream: Bytes, bad_rows: BadRows, *, live: bool = False) -> None:
+        self.bad_rows = bad_rows
+        self.n_first = FIRST_ROWS_OF_PIPE if live else FIRST_ROWS
+        blocks = whole_lines(stream, bad_rows, quoted=True, live=live)
         line, text = _beginning(blocks)
         head = _head(text)
         rest = text[len(head) :]
@@ -41,12 +41,14 @@ class Delimited:
         self.columns = distinct([name.strip() for name in self._names(names, second)])
         self._blocks = chain([(line + head.count(b"\n"), rest)], blocks)
 
+    recognises = staticmethod(is_text)
+
     def _names(self, head: str, second: str) -> list[str]:
         try:
             names = _cells(head, self.delimiter)
         except csv.Error as error:
-            returns = "its lines end with a carriage return only; convert it, say with tr '\\r' '\\n'"
-            other = f"line 1: the names of the columns cannot be read ({error}). Mend it"
+            returns = "its lines end with a carriage return only: convert it, say with tr '\\r' '\\n'"
+            other = f"line 1: the names of the columns cannot be read ({error}): fix it"
             raise ValueError(returns if "\r" in head.rstrip() else other) from error
         cells = _cells(second, self.delimiter)
         # Some programs end each row, but not the line of names, with a delimiter.
@@ -62,7 +64,7 @@ class Delimited:
             seen += n
 
     def _parsed(self, line: int, text: bytes) -> tuple[pyarrow.RecordBatch, list[int]]:
-        """All cells as text, and which rows of the text are ragged: these are left out, and complained about."""
+        """All cells as text, and which rows have too few or too many fields: these are bad rows, and left out."""
         if not text.strip():
             return _no_rows(self.columns), []
         ragged: dict[int, int] = {}
@@ -74,13 +76,14 @@ class Delimited:
         try:
             table = self._read(self._as_utf8(text), note)
         except pyarrow.ArrowInvalid as error:
-            raise ValueError(f"from line {line:,} on: {str(error).splitlines()[0]}. Mend the file") from error
+            raise ValueError(f"from line {line:,} on: {str(error).splitlines()[0]}: fix the file") from error
         if ragged:
             places = [f"line {number:,}" for number in self._lines(line, text)[1]]
-            # Should the two readers disagree about a line, it is still counted.
+            # If the two readers disagree about a line, it is still counted.
             places += [f"after line {line:,}"] * (len(ragged) - len(places))
             for place, n_cells in zip(places, ragged.values(), strict=False):
-                self.complaints.about(place, f"it has {n_cells} fields, where the first line has {len(self.columns)}")
+                fields = count(n_cells, "field")
+                self.bad_rows.add(place, f"it has {fields}, but the first line has {len(self.columns)}")
         batches = table.combine_chunks().to_batches()
         return (batches[0] if batches else _no_rows(self.columns)), list(ragged)
 
@@ -110,7 +113,7 @@ class Delimited:
         return lambda i: f"line {self._lines(line, text)[0][i]:,}"
 
     def _lines(self, line: int, text: bytes) -> tuple[list[int], list[int]]:
-        """The numbers of the lines where good rows, and where ragged ones, begin; looked up only to complain."""
+        """The numbers of the lines where good rows, and where ragged ones, begin; only needed for messages."""
         good: list[int] = []
         ragged: list[int] = []
         start = 0
@@ -122,19 +125,8 @@ class Delimited:
         return good, ragged
 
 
-def distinct(names: list[str]) -> list[str]:
-    """A name for each column, no name twice: "a, a, " is a, a.2, column 3."""
-    out: list[str] = []
-    for i, name in enumerate(names):
-        fresh, k = name or f"column {i + 1}", 2
-        while fresh in out:
-            fresh, k = f"{name}.{k}", k + 1
-        out.append(fresh)
-    return out
-
-
 def _beginning(blocks: Iterator[tuple[int, bytes]]) -> tuple[int, bytes]:
-    """The first lines, two at least if there are, from the first on that is not empty; and the number of that."""
+    """The number of the first line that is not empty, and the text from there: two lines or more, if there are."""
     line, text = 1, b""
     for number, more in blocks:
         text += more.removeprefix(BYTE_ORDER_MARK) if number == 1 else more
@@ -144,7 +136,7 @@ def _beginning(blocks: Iterator[tuple[int, bytes]]) -> tuple[int, bytes]:
         if text[len(_head(text)) :].strip():
             break
     if not text.strip():
-        raise ValueError("there is nothing in it: a first line with the names of the columns is needed")
+        raise ValueError("it is empty: use a first line with the names of the columns")
     return line, text
 
 
@@ -157,7 +149,7 @@ def _head(text: bytes) -> bytes:
 
 
 def _delimiter(head: str, second: str) -> str:
-    """The one that the first line holds most of; but rather one by which the second line has as many cells."""
+    """One that gives the second line as many cells as the first, if any; of several, the most frequent in the first."""
     by_number = sorted(DELIMITERS, key=lambda delimiter: -head.count(delimiter))
     present = [mark for mark in by_number if mark in head]
     alike = [mark for mark in present if _n_cells(head, mark) == _n_cells(second, mark)]
@@ -168,7 +160,7 @@ def _n_cells(line: str, delimiter: str) -> int:
     try:
         return len(_cells(line, delimiter))
     except csv.Error:
-        return 0  # said later, of the names
+        return 0  # an error that `_names` reports
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
@@ -176,7 +168,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _recoded(text: bytes) -> bytes:
-    """Lines that are not UTF-8 are taken to be Windows-1252, which older programs in the West write."""
+    """Lines that are not UTF-8 are taken to be Windows-1252, which older programs write."""
     try:
         text.decode()
         return text

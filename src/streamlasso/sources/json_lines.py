@@ -1,22 +1,21 @@
-"""JSON lines: one object a line."""
+"""JSON lines: one object per line."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow
 
-from streamlasso.sources.base import Block, Complaints
-from streamlasso.sources.delimited import MISSING, REACH, REACH_OF_PIPE
-from streamlasso.sources.lines import Bytes, whole_lines
+from streamlasso.sources.base import FIRST_ROWS, FIRST_ROWS_OF_PIPE, MISSING, BadRows, Block
+from streamlasso.sources.lines import BYTE_ORDER_MARK, Bytes, is_text, whole_lines
 
 
 class Read(NamedTuple):
-    """Rows, with the line of each, and which row of the source it is."""
+    """Rows, with the line of each and its number in the source."""
 
     lines: list[int]
     places: list[int]
@@ -27,20 +26,25 @@ class Read(NamedTuple):
 
 
 class JsonLines:
-    """The columns are the keys of the first rows, also of objects within; a key that a row lacks is missing there."""
+    """The columns are the keys of the first rows, and of the objects within them; a missing key is a missing value."""
 
     format = "JSON lines"
+    extensions: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, stream: Bytes, complaints: Complaints, *, live: bool = False) -> None:
-        self.complaints = complaints
-        self.reach = REACH_OF_PIPE if live else REACH
-        blocks = self._objects(whole_lines(stream, complaints, quoted=False, live=live))
+    def __init__(self, stream: Bytes, bad_rows: BadRows, *, live: bool = False) -> None:
+        self.bad_rows = bad_rows
+        self.n_first = FIRST_ROWS_OF_PIPE if live else FIRST_ROWS
+        blocks = self._objects(whole_lines(stream, bad_rows, quoted=False, live=live))
         first: list[Read] = []
-        while sum(len(read.rows) for read in first) < self.reach and (block := next(blocks, None)) is not None:
+        while sum(len(read.rows) for read in first) < self.n_first and (block := next(blocks, None)) is not None:
             first.append(block)
         seen = (row for read in first for row in read.rows)
-        self.columns = list(dict.fromkeys(key for row in islice(seen, self.reach) for key in row))
+        self.columns = list(dict.fromkeys(key for row in islice(seen, self.n_first) for key in row))
         self._blocks = chain(first, blocks)
+
+    @staticmethod
+    def recognises(start: bytes) -> bool:
+        return is_text(start) and start.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{")
 
     def blocks(self) -> Iterator[Block]:
         for read in self._blocks:
@@ -68,16 +72,16 @@ class JsonLines:
         try:
             row = json.loads(text)
         except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-            self.complaints.about(f"line {line:,}", f"it is no JSON ({error})")
+            self.bad_rows.add(f"line {line:,}", f"it is not valid JSON ({error})")
             return None
         if isinstance(row, dict):
             return _flat(row)
-        self.complaints.about(f"line {line:,}", "it is no JSON object, like {...}")
+        self.bad_rows.add(f"line {line:,}", "it is not a JSON object like {...}")
         return None
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """An object within the object is columns of its own: "place.city"."""
+    """An object within the object has columns of its own, "place.city"."""
     while any(isinstance(value, dict) for value in row.values()):
         parts = [_parts(key, value) for key, value in row.items()]
         row = {key: value for part in parts for key, value in part.items()}
@@ -89,7 +93,7 @@ def _parts(key: str, value: Any) -> dict[str, Any]:
 
 
 def _array(values: list[Any]) -> pyarrow.Array:
-    """Numbers, flags or text; what is mixed becomes text, to be looked at like that of a CSV file."""
+    """Numbers, flags or text; a mixed column becomes text, as in a CSV file."""
     values = [None if isinstance(value, str) and value in MISSING else value for value in values]
     try:
         return pyarrow.array(values)

@@ -1,4 +1,4 @@
-"""Whole lines out of a stream of bytes, as they come."""
+"""Whole lines out of a stream of bytes."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Protocol
 
 import numpy as np
 
-from streamlasso.sources.base import BLOCK_BYTES, Complaints
+from streamlasso.sources.base import BLOCK_BYTES, BadRows
 
-#: A line that is longer than this is not a line: a quote was left open.
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: A longer line is not a line: a quote was left open.
 LONGEST_LINE = 64 << 20
 
 
 class Bytes(Protocol):
-    """What a file, a pipe and an unpacked file have in common."""
+    """What a file, a pipe and a decompressed file have in common."""
 
     def read1(self, size: int, /) -> bytes: ...
 
 
-def whole_lines(stream: Bytes, complaints: Complaints, *, quoted: bool, live: bool) -> Iterator[tuple[int, bytes]]:
+def whole_lines(stream: Bytes, bad_rows: BadRows, *, quoted: bool, live: bool) -> Iterator[tuple[int, bytes]]:
     """Blocks of whole lines, each with the number of its first line, counted from 1.
 
-    `quoted`: a line break between two quotes ends no line. `live`: what has come is handed on, not waited for more.
+    `quoted`: a line break between two quotes does not end the line. `live`: do not wait until a block is full.
     """
     line, rest = 1, b""
-    for piece in _pieces(stream, complaints, live):
+    for piece in _pieces(stream, bad_rows, live):
         rest += piece
         stop = _end_of_lines(rest, quoted)
         if stop:
@@ -34,28 +35,28 @@ def whole_lines(stream: Bytes, complaints: Complaints, *, quoted: bool, live: bo
             line += rest.count(b"\n", 0, stop)
             rest = rest[stop:]
         elif len(rest) > LONGEST_LINE:
-            raise ValueError(f"line {line:,}: it does not end; a quote may have been left open. Mend it")
+            raise ValueError(f"line {line:,}: it does not end; a quote may have been left open; fix it")
     if rest:
         yield line, rest
 
 
-def _pieces(stream: Bytes, complaints: Complaints, live: bool) -> Iterator[bytes]:
-    """Pieces of BLOCK_BYTES or, live, as they come. Of a file that is cut short, what there is."""
+def _pieces(stream: Bytes, bad_rows: BadRows, live: bool) -> Iterator[bytes]:
+    """Pieces of BLOCK_BYTES or, live, as they come; a file that is cut short is read as far as it goes."""
     parts: list[bytes] = []
-    complaint = ""
-    while not complaint:
+    damage = ""
+    while not damage:
         try:
             part = stream.read1(BLOCK_BYTES)
         except (EOFError, zlib.error) as error:
-            part, complaint = b"", f"the gzip file is cut short or damaged ({error})"
+            part, damage = b"", f"the gzip file is cut short or damaged ({error})"
         parts.append(part)
         if live or not part or sum(map(len, parts)) >= BLOCK_BYTES:
             yield b"".join(parts)
             parts = []
         if not part:
             break
-    if complaint:
-        complaints.about("the end", complaint)
+    if damage:
+        bad_rows.add("the end", damage)
 
 
 def _end_of_lines(text: bytes, quoted: bool) -> int:
@@ -67,3 +68,8 @@ def _end_of_lines(text: bytes, quoted: bool) -> int:
     within = np.cumsum(codes == ord('"')) % 2 == 1
     ends = np.flatnonzero((codes == ord("\n")) & ~within)
     return int(ends[-1]) + 1 if len(ends) else 0
+
+
+def is_text(start: bytes) -> bool:
+    """Whether a file that starts so is text, rather than some binary format."""
+    return b"\0" not in start and not start.startswith(b"PK\x03\x04")

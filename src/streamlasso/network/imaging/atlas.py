@@ -13,7 +13,7 @@ import numpy as np
 from streamlasso._text import listed
 from streamlasso.network.imaging.extras import import_fmri
 from streamlasso.network.imaging.series import MAX_NAMES
-from streamlasso.sources.delimited import distinct
+from streamlasso.sources.base import distinct
 
 if TYPE_CHECKING:
     from nibabel.spatialimages import SpatialImage

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow
 
 from streamlasso._text import count, listed
-from streamlasso.sources.base import Complaints
-from streamlasso.sources.delimited import Delimited, distinct
+from streamlasso.sources.base import BadRows, distinct
+from streamlasso.sources.delimited import Delimited
 from streamlasso.sources.opening import open_source
 
 SERIES_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".npy", ".npz")
@@ -203,8 +203,8 @@ def _read_table(path: Path) -> Series:
 
 def _cells(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
     """The rows below the first line; and the first line, if it holds numbers rather than names."""
-    complaints = Complaints(on_error="skip")
-    source = open_source(str(path), complaints)
+    bad_rows = BadRows(on_error="skip")
+    source = open_source(str(path), bad_rows)
     first = None
     if isinstance(source, Delimited):
         # A network has at least two columns: a single one with spaces in its name is several.
@@ -216,8 +216,8 @@ def _cells(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
         blocks = [block.rows for block in source.blocks()]
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    if complaints.kept:
-        raise ValueError(f"{path}: {complaints.kept[0]}: fix it")
+    if bad_rows.examples:
+        raise ValueError(f"{path}: {bad_rows.examples[0]}: fix it")
     return pyarrow.Table.from_batches(blocks) if blocks else pyarrow.table({}), first
 
 

@@ -1,13 +1,13 @@
-"""What is said of the first rows: only what is so."""
+"""Notes about the first rows: only what is so."""
 
 import numpy as np
 import pyarrow
 import pytest
 
-from streamlasso.encoding import Encoder, Target
-from streamlasso.encoding.codes import code_in
-from streamlasso.encoding.leakage import disguise, said
-from streamlasso.encoding.remarks import remarks
+from streamlasso.encoding import Target, encoder_for
+from streamlasso.encoding.leakage import leakage_notes, leaking_columns
+from streamlasso.encoding.notes import first_row_notes
+from streamlasso.encoding.placeholders import placeholder_in
 
 RNG = np.random.default_rng(0)
 A, B, C, NOISE = RNG.normal(size=(4, 500))
@@ -16,17 +16,17 @@ WORDS = np.array(["red", "green", "blue"])[RNG.integers(3, size=500)]
 
 def columns_of(target="y", **columns):
     rows = pyarrow.RecordBatch.from_pydict({name: pyarrow.array(values) for name, values in columns.items()})
-    encoder = Encoder.from_first_rows(rows, Target.guess(target, rows[target], "auto"))
+    encoder = encoder_for(rows, Target.guess(target, rows[target], "auto"))
     return rows, encoder
 
 
 def found(**columns):
     rows, encoder = columns_of(**columns)
-    return sorted(disguise(rows, encoder.target, encoder.columns))
+    return sorted(leaking_columns(rows, encoder.target, encoder.columns))
 
 
 @pytest.mark.parametrize(
-    ("columns", "carriers"),
+    ("columns", "leaking"),
     [
         ({"a": 3 * A + 7, "b": B, "y": A}, ["a"]),
         ({"a": A, "b": B, "c": C, "y": A + B}, ["a", "b"]),
@@ -36,11 +36,11 @@ def found(**columns):
         ({"a": (10 * np.exp(A)).round(), "b": (5 * np.exp(B)).round(), "c": C}, None),
     ],
 )
-def test_the_target_in_disguise_is_found(columns, carriers):
-    if carriers is None:  # counts: the sum is in the target, not in its logarithm
+def test_columns_that_give_the_target_are_found(columns, leaking):
+    if leaking is None:  # counts: the sum is in the target, not in its logarithm
         columns = {**columns, "y": (columns["a"] + columns["b"]).astype(int)}
-        carriers = ["a", "b"]
-    assert found(**columns) == carriers
+        leaking = ["a", "b"]
+    assert found(**columns) == leaking
 
 
 @pytest.mark.parametrize(
@@ -60,26 +60,26 @@ def test_no_alarm_where_it_was_learnt_honestly(columns):
     assert found(**columns) == []
 
 
-def test_the_past_of_the_target_is_no_disguise():
+def test_the_past_of_the_target_gives_nothing_away():
     rows = pyarrow.RecordBatch.from_pydict({"a": A, "y": np.arange(500) / 4})
-    encoder = Encoder.from_first_rows(rows, Target.guess("y", rows["y"], "auto"), lags={"y": [1]})
-    assert disguise(rows, encoder.target, encoder.columns) == []
+    encoder = encoder_for(rows, Target.guess("y", rows["y"], "auto"), lags={"y": [1]})
+    assert leaking_columns(rows, encoder.target, encoder.columns) == []
 
 
 def test_the_columns_are_left_as_they_were():
     rows, encoder = columns_of(a=pyarrow.array([None, *A[1:]]), colour=WORDS, y=B)
     before = encoder.state()
-    remarks(rows, encoder, {})
+    first_row_notes(rows, encoder, {})
     assert repr(encoder.state()) == repr(before)
 
 
-def test_the_sentence_says_what_to_do():
-    assert said("cnt", []) == []
-    assert said("cnt", ["casual", "registered"])[0].endswith("--drop casual,registered")
+def test_the_note_says_what_to_do():
+    assert leakage_notes("cnt", []) == []
+    assert leakage_notes("cnt", ["casual", "registered"])[0].endswith("--drop casual,registered")
 
 
 @pytest.mark.parametrize(
-    ("values", "code"),
+    ("values", "placeholder"),
     [
         ([*A, -200, -200, -200], -200),
         ([*np.exp(A), -9, -9, -9], -9),
@@ -92,11 +92,11 @@ def test_the_sentence_says_what_to_do():
         ([np.nan] * 5, None),
     ],
 )
-def test_numbers_that_stand_for_no_value(values, code):
-    assert code_in(np.array(values, float)) == code
+def test_numbers_that_stand_for_no_value(values, placeholder):
+    assert placeholder_in(np.array(values, float)) == placeholder
 
 
-def test_a_code_is_said_with_its_columns():
+def test_a_placeholder_is_noted_with_its_columns():
     rows, encoder = columns_of(a=[*A, -999, -999, -999], b=[*B, 1, 2, 3], y=[*C, -999, -999, -999])
-    (words,) = remarks(rows, encoder, {})
-    assert words.startswith("-999 looks like no value (columns a, y)")
+    (note,) = first_row_notes(rows, encoder, {})
+    assert note.startswith("-999 may stand for a missing value (columns a and y)")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamlasso.encoding import Encoder, Target, reading
-from streamlasso.encoding.forms import forms_of, said
-from streamlasso.encoding.notation import BLANKS, example
+from streamlasso.encoding import Target, encoder_for, reading
+from streamlasso.encoding.detect_formats import detect_formats, format_notes
+from streamlasso.encoding.number_formats import BLANKS, example
 
 
 def text(*cells):
@@ -58,13 +58,13 @@ def test_what_is_written_is_read_back(values, marks, digits, sign):
         (".$", "$"),
     ],
 )
-def test_what_is_written_in_another_form_is_no_number(form, cell):
+def test_what_is_written_in_another_format_is_not_a_number(form, cell):
     _, unfit = reading.numbers(text(cell), form)
     assert unfit.all()
 
 
 @pytest.mark.parametrize(
-    ("columns", "forms"),
+    ("columns", "formats"),
     [
         ({"a": ["0,5", "1,25"], "b": ["7", "8"], "c": ["u", "v"]}, {"a": ",", "b": ","}),
         ({"a": ["1,234", "2,500"]}, {"a": "."}),
@@ -84,22 +84,22 @@ def test_what_is_written_in_another_form_is_no_number(form, cell):
         ({"a": ["1", "2.5"], "b": ["x", "1,5"]}, {}),
     ],
 )
-def test_the_form_is_guessed_from_all_columns(columns, forms):
-    assert forms_of(batch(**columns)) == forms
+def test_the_format_is_detected_from_all_columns(columns, formats):
+    assert detect_formats(batch(**columns)) == formats
 
 
-def test_one_example_of_each_form_is_said():
+def test_one_example_of_each_format_is_noted():
     rows = batch(a=["7", "2,6"], b=["1", "0,5"], c=["5 %", "6 %"], d=["1", "2"])
-    assert said(rows, forms_of(rows), ["a", "b", "c", "d"]) == [
-        "'2,6' is read as 2.6 (columns a, b)",
+    assert format_notes(rows, detect_formats(rows), ["a", "b", "c", "d"]) == [
+        "'2,6' is read as 2.6 (columns a and b)",
         "'5 %' is read as 5 (column c)",
     ]
 
 
 @pytest.mark.parametrize("form", [".", ",", ",€", ".%"])
-def test_a_cell_of_another_form_is_complained_of_with_an_example_that_is_none(form):
+def test_a_cell_of_another_format_is_refused_with_an_example(form):
     rows = batch(a=[example(form), example(form)], y=["1.5", "2"])
-    encoder = Encoder.from_first_rows(rows, Target.guess("y", rows["y"], "auto"), forms={"a": form})
+    encoder = encoder_for(rows, Target.guess("y", rows["y"], "auto"), {"a": form})
     assert encoder.encode(encoder.read(rows)).X.tolist() == [[1234.5], [1234.5]]
     with pytest.raises(
         ValueError, match=f"holds '12#', where the first rows had numbers like {re.escape(example(form))}"
@@ -117,14 +117,14 @@ def test_blanks_among_numbers_are_missing(blank, form):
 
 def test_a_column_of_blanks_is_empty():
     rows = batch(a=["-", "-", "."], x=["1", "2", "3"], y=["1.5", "2", "7"])
-    encoder = Encoder.from_first_rows(rows, Target.guess("y", rows["y"], "auto"))
+    encoder = encoder_for(rows, Target.guess("y", rows["y"], "auto"))
     assert encoder.features == ["x"]
     assert "'a' is left out: it is empty" in encoder.notes[0]
 
 
 def test_spaces_around_words_do_not_count():
     rows = batch(city=[" Rome", "Rome ", " NA ", "Oslo"], y=["1.5", "2", "7", "1"])
-    encoder = Encoder.from_first_rows(rows, Target.guess("y", rows["y"], "auto"))
+    encoder = encoder_for(rows, Target.guess("y", rows["y"], "auto"))
     assert encoder.features == ["city = Rome", "city = Oslo", "city missing"]
 
 

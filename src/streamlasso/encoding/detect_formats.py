@@ -1,0 +1,99 @@
+"""The number format of each column, detected from the first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow
+from pyarrow import compute
+
+from streamlasso._text import listed_things
+from streamlasso.encoding import reading
+from streamlasso.encoding.number_formats import SIGNS
+
+#: Text that may be a number.
+LIKE_A_NUMBER = r"^\W*\d[^a-zA-Z/:]*$"
+#: Columns that a note names.
+MOST_NAMED = 5
+
+
+def detect_formats(rows: pyarrow.RecordBatch) -> dict[str, str]:
+    """The format of every column of numbers in text that is not plain.
+
+    A cell such as 1,234 fits both marks: it is a thousand, unless another column needs a decimal comma.
+
+    >>> import pyarrow
+    >>> from streamlasso.encoding.detect_formats import detect_formats
+    >>> detect_formats(pyarrow.RecordBatch.from_pydict({"a": ["1,234", "2,000"], "b": ["5 %", "6 %"], "c": ["1", "x"]}))
+    {'a': '.', 'b': '.%'}
+    >>> detect_formats(pyarrow.RecordBatch.from_pydict({"a": ["1,234", "2,000"], "b": ["0,5", "7"]}))
+    {'a': ',', 'b': ','}
+    """
+    texts = {name: rows[name] for name in rows.schema.names if reading.is_text(rows[name])}
+    plain = [name for name, cells in texts.items() if reading.holds_numbers(cells)]
+    odd = {name: formats for name, cells in texts.items() if name not in plain and (formats := _fitting(cells))}
+    if not _decimal_commas(odd):
+        return {name: formats[0] for name, formats in odd.items() if formats[0].startswith(".")}
+    whole = {name: [","] for name in plain if _whole(texts[name])}
+    return {name: formats[-1] for name, formats in {**odd, **whole}.items()}
+
+
+def _whole(cells: pyarrow.Array) -> bool:
+    """Whole numbers, where other columns have decimal commas: one may come later, and 1.234 with 987 is a thousand."""
+    dots = compute.match_substring(reading.as_text(cells), ".").drop_null()
+    return not (len(dots) and all(dots.to_pylist())) and _n_unfit(cells, ",") <= _n_unfit(cells, None)
+
+
+def _fitting(cells: pyarrow.Array) -> list[str]:
+    """The formats in which most cells are numbers: with a decimal point, with a decimal comma, both or none."""
+    text = reading.as_text(cells)
+    some = text.drop_null().slice(0, 100)
+    if not any(compute.match_substring_regex(some, LIKE_A_NUMBER).to_pylist()):
+        return []
+    sign = next((sign for sign in SIGNS if _occurs(text, sign)), "")
+    formats = [mark + sign for mark in ".," if reading.holds_numbers(cells, mark + sign)]
+    unfit = {number_format: _n_unfit(cells, number_format) for number_format in formats}
+    formats = [number_format for number_format in formats if unfit[number_format] == min(unfit.values())]
+    # Without a comma there is no decimal comma: 192.168.100.101 is not a number.
+    return [] if formats == [f",{sign}"] and not _occurs(text, ",") else formats
+
+
+def _decimal_commas(odd: Mapping[str, list[str]]) -> bool:
+    """Some column can only be read with a decimal comma, and none only with a comma between thousands."""
+    marks = [{number_format[0] for number_format in formats} for formats in odd.values()]
+    return {","} in marks and {"."} not in marks
+
+
+def _n_unfit(cells: pyarrow.Array, number_format: str | None) -> int:
+    return int(reading.numbers(cells, number_format)[1].sum())
+
+
+def _occurs(text: pyarrow.Array, mark: str) -> bool:
+    return bool(compute.any(compute.match_substring(text, mark)).as_py())
+
+
+def format_notes(rows: pyarrow.RecordBatch, formats: Mapping[str, str], names: Iterable[str]) -> list[str]:
+    """How cells that are not plain are read, with an example for each format."""
+    examples: dict[str, str] = {}
+    columns: dict[str, list[str]] = {}
+    for name in names:
+        cell = _telling_cell(rows[name], formats[name]) if name in formats else None
+        if cell is not None:
+            examples.setdefault(formats[name], cell)
+            columns.setdefault(formats[name], []).append(name)
+    return [_note(examples[number_format], number_format, of) for number_format, of in columns.items()]
+
+
+def _telling_cell(cells: pyarrow.Array, number_format: str) -> str | None:
+    """One that would be read differently in the plain format; if possible not 0, which tells little."""
+    plain, _ = reading.numbers(cells)
+    values, _ = reading.numbers(cells, number_format)
+    different = np.flatnonzero(~np.isnan(values) & (plain != values))
+    telling = [*different[values[different] != 0][:1], *different[:1]]
+    return cells[int(telling[0])].as_py() if telling else None
+
+
+def _note(cell: str, number_format: str, columns: list[str]) -> str:
+    (value,), _ = reading.numbers(pyarrow.array([cell]), number_format)
+    return f"{cell!r} is read as {value:.15g} ({listed_things('column', columns, MOST_NAMED)})"

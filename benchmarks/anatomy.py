@@ -32,7 +32,7 @@ from streamlasso.bench.losses import BURN_IN, clipped, half_deviance
 from streamlasso.bench.task import Task
 from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
-from streamlasso.report.axes import DARK, GREY, LIGHT
+from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.tuners import Mixture
 from streams import ROWS, TASKS, load_task
 

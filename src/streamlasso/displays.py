@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from streamlasso._html import largest
 from streamlasso._progressive import progressive
+from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.trace import Trace
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
 __all__ = ["CoefficientDisplay", "LambdaPathDisplay"]
-
-POSITIVE, NEGATIVE, GREY = "#0b3c6f", "#e69f00", "#8a8a8a"
 
 
 class _Display:
@@ -100,7 +99,7 @@ class CoefficientDisplay(_Display):
         ax = self._draw_on(ax)
         shown = largest(self.coef, most)[::-1]
         values = self.coef[shown]
-        colors = [POSITIVE if value > 0 else NEGATIVE for value in values]
+        colors = [DARK if value > 0 else LIGHT for value in values]
         self.bars_ = ax.barh(np.arange(len(shown)), values, color=colors, height=0.7)
         ax.set_yticks(np.arange(len(shown)), [self.names[j] for j in shown], parse_math=False)
         ax.axvline(0, color=GREY, linewidth=0.8)
@@ -174,7 +173,7 @@ class LambdaPathDisplay(_Display):
         lams, most = (_positive(values).reshape(len(self.t), -1) for values in (self.lam, self.lam_max))
         self.lines_ = []
         for k in range(lams.shape[1]):
-            color = POSITIVE if not self.labels else f"C{k}"
+            color = DARK if not self.labels else f"C{k}"
             suffix = f" [{self.labels[k]}]" if self.labels else ""
             self.lines_ += ax.plot(self.t, lams[:, k], color=color, label=f"lam{suffix}")
             self.lines_ += ax.plot(self.t, most[:, k], color=color if suffix else GREY, linestyle="--", linewidth=1)

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
-from streamlasso.report.axes import DARK, LIGHT
 from streamlasso.report.coefficient_plot import plot_coefficients
+from streamlasso.report.colours import DARK, LIGHT
 from streamlasso.report.curves import DRAWN
 from streamlasso.report.plots import MOST_ROWS, mark_truth, plot_summary
 from streamlasso.simulate import simulate

@@ -1,4 +1,4 @@
-"""What all figures share: colours, frames, axes of time, legends that cover no data."""
+"""What all figures share: frames, axes of time, legends that cover no data."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
+from streamlasso.report.colours import GREY
 from streamlasso.report.summary import Summary
 
-#: One dark and one light, so that they also differ in grey.
-DARK, LIGHT, GREY = "#0b3c6f", "#e69f00", "#8a8a8a"
 #: Of small print beside a title.
 NOTE: dict[str, Any] = {"fontsize": 9, "color": "#555555"}
 LABEL_LENGTH = 24

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from streamlasso.report.axes import DARK, GREY, LIGHT, NOTE, frame, label_of, time_axis
+from streamlasso.report.axes import NOTE, frame, label_of, time_axis
+from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.report.curves import thinned, trailing_median
 from streamlasso.report.summary import Summary
 

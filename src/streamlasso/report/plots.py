@@ -15,9 +15,6 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 from streamlasso._text import number
 from streamlasso.report.axes import (
-    DARK,
-    GREY,
-    LIGHT,
     Entries,
     extent_of,
     frame,
@@ -30,6 +27,7 @@ from streamlasso.report.axes import (
     time_axis,
     tint,
 )
+from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.report.curves import DRAWN, thinned, trailing_mean
 from streamlasso.report.summary import Summary
 

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pyarrow import parquet
 
-from streamlasso.report.axes import DARK, GREY, LIGHT
+from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.reproduce.figures import frame
 from streamlasso.reproduce.theory import DIAGONAL, EXACT, GRADIENTS, OUTCOMES, UPDATED, Line
 

@@ -41,7 +41,9 @@ class Delimited:
         self.columns = distinct([name.strip() for name in self._names(names, second)])
         self._blocks = chain([(line + head.count(b"\n"), rest)], blocks)
 
-    recognises = staticmethod(is_text)
+    @staticmethod
+    def recognises(start: bytes) -> bool:
+        return is_text(start)
 
     def _names(self, head: str, second: str) -> list[str]:
         try:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import BinaryIO, cast
 
 
@@ -21,15 +19,14 @@ def whole_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[B
     which need not outlive a crash of the machine.
     """
     final = Path(os.path.realpath(path))
-    temporary = final.with_name(f".streamlasso-{secrets.token_hex(8)}.tmp")
+    temporary = final.with_name(f".streamlasso-{os.urandom(8).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             if final.exists():
                 os.chmod(temporary, stat.S_IMODE(final.stat().st_mode))
             yield cast(BinaryIO, file)
-            file.flush()
             if sync:
-                os.fsync(file.fileno())
+                sync_file(cast(BinaryIO, file))
         os.replace(temporary, final)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
@@ -53,22 +50,35 @@ def write_whole(path: str | os.PathLike[str], data: bytes, *, sync: bool = True)
     return Path(path)
 
 
+def sync_file(file: BinaryIO) -> None:
+    """Put what was written on disk; a device or a pipe has nothing to keep."""
+    file.flush()
+    _sync(file.fileno())
+
+
 def sync_directory(folder: str | os.PathLike[str]) -> None:
     """A renamed file is on disk when its directory is; Windows and some network drives have no such step."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
+        _sync(descriptor)
     finally:
         os.close(descriptor)
 
 
+def _sync(descriptor: int) -> None:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+
+
 def make_directory(out: Path) -> None:
     """A directory that can be written to, or an error before any work is done."""
+    from tempfile import TemporaryFile
+
     try:
         out.mkdir(parents=True, exist_ok=True)
         with TemporaryFile(dir=out):

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from streamlasso import __version__
 from streamlasso._files import make_directory
+from streamlasso._text import count, number
 from streamlasso.network.cli import network, replay
 from streamlasso.reproduce.fmri_command import fmri
 
@@ -187,11 +188,11 @@ def predict(
     """
     from streamlasso.run.predict import predict_file
 
-    counts = predict_file(model, data, out, on_error)
+    done = predict_file(model, data, out, on_error)
     if not quiet:
-        judged = f"; mean loss {counts['loss']:.4g} on {counts['judged']:,.0f} of them" if counts["judged"] else ""
-        skipped = f"; {counts['skipped']:,.0f} unreadable left out" if counts["skipped"] else ""
-        print(f"{counts['rows']:,.0f} rows{judged}{skipped}", file=sys.stderr)
+        loss = f"; mean loss {number(done.mean_loss)} on {done.scored:,} of them" if done.scored else ""
+        skipped = f"; {count(done.skipped, 'unreadable row')} left out" if done.skipped else ""
+        print(f"{count(done.rows, 'row')}{loss}{skipped}", file=sys.stderr)
 
 
 @app.command

@@ -18,8 +18,8 @@ def go(tmp_path):
     def run(data, target="y", out="out", **options):
         made = Run(Options(str(data), target, tmp_path / out, **options))
         assert made.go()
-        made.predictions.settle()
-        made.trace.finish(tmp_path / out / "trace.parquet")
+        made.predictions.sync()
+        made.trace.write_parquet(tmp_path / out / "trace.parquet")
         return made, read(made.options.predictions_path), parquet.read_table(tmp_path / out / "trace.parquet")
 
     return run

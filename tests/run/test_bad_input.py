@@ -57,7 +57,7 @@ def test_a_target_without_values(refused, tmp_path):
 
 def test_no_rows(refused, tmp_path):
     (tmp_path / "data.csv").write_text("x,y\n")
-    assert "there are no rows" in refused(tmp_path / "data.csv", "--target", "y")
+    assert "has no rows" in refused(tmp_path / "data.csv", "--target", "y")
 
 
 @pytest.mark.parametrize(
@@ -217,16 +217,16 @@ def test_the_data_are_never_written_over(data, more, mixed_csv, tmp_path, monkey
     if data != mixed_csv.name:
         (tmp_path / data).write_bytes(content)
     assert main(["run", data, "--target", "y", "--out", "out", "--quiet", *more]) == 2
-    assert "it is the data, and would be overwritten" in capsys.readouterr().err
+    assert "is the data, and would be overwritten" in capsys.readouterr().err
     assert (tmp_path / data).read_bytes() == content
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--predictions", "ckpt.csv", "--checkpoint", "ckpt.csv"], "ckpt.csv: the run writes two things there"),
-        (["--checkpoint", "out/report.html"], "report.html: the run writes two things there"),
-        (["--checkpoint", "nosuch/ckpt"], "nosuch/ckpt: there is no such directory"),
+        (["--predictions", "ckpt.csv", "--checkpoint", "ckpt.csv"], "ckpt.csv would be written twice by the run"),
+        (["--checkpoint", "out/report.html"], "report.html would be written twice by the run"),
+        (["--checkpoint", "nosuch/ckpt"], "nosuch/ckpt is in a directory that does not exist"),
     ],
 )
 def test_outputs_that_would_be_lost_are_refused_before_a_row_is_learnt(more, words, refused, mixed_csv, monkeypatch):
@@ -249,7 +249,7 @@ def test_a_stray_word_among_the_first_rows_does_not_make_numbers_text(column, re
     [
         ("x y\n1 2\n", "the only column is 'x y'; columns are separated by a comma"),
         ("1.5,2\n2.5,3\n", "the columns are 1.5, 2; the first line must hold their names"),
-        ("x,y\n1,2\n", "there is one row in it"),
+        ("x,y\n1,2\n", "has one row, which nothing could predict"),
     ],
 )
 def test_files_that_lack_something_say_what(text, words, refused, tmp_path):
@@ -261,6 +261,6 @@ def test_a_disk_that_is_full_is_named(mixed_csv, tmp_path, capsys, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("streamlasso.run.outputs.Appended.write", full)
+    monkeypatch.setattr("streamlasso.run.prediction_files.TextFile.write", full)
     assert main(["run", str(mixed_csv), "--target", "y", "--out", str(tmp_path / "out"), "--quiet"]) == 2
     assert f"{tmp_path / 'out'}: No space left on device" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from streamlasso import RAPClassifier, RAPRegressor, __version__, progressive
 from streamlasso.cli import main
-from streamlasso.run.live import Terminal
+from streamlasso.run.view import Terminal
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
@@ -37,7 +37,7 @@ def words(text):
 
 def test_a_run_says_what_it_made_of_the_file(whole):
     _, _, err = whole
-    assert "target y: a number, family gaussian (guessed from the first rows; --family says otherwise)" in words(err)
+    assert "target y: a number, family gaussian (guessed from the first rows; --family overrides it)" in words(err)
     assert "time from when" in err
 
 
@@ -139,10 +139,10 @@ def test_whole_numbers_that_may_be_classes_are_said_with_the_option(tmp_path, ca
         "logrms",
     ]
     assert main(arguments) == 0
-    assert "y is 0, 1, 2: if these are classes and not amounts, --family binomial" in words(capsys.readouterr().err)
+    assert "y is 0, 1, 2: if these are classes, not amounts, use --family binomial" in words(capsys.readouterr().err)
     assert main([*arguments, "--family", "binomial"]) == 0
     said = words(capsys.readouterr().err)
-    assert "target y: 3 classes (0, 1, 2), family binomial (as asked)" in said
+    assert "target y: 3 classes (0, 1, 2), family binomial (as given)" in said
     assert "if these are classes" not in said
 
 
@@ -232,7 +232,7 @@ def test_the_live_view_shows_the_numbers():
     view.show(9000, {"loss": "0.4", "lam": "0.02"})
     shown = console.export_text()
     view.close()
-    for word in ("9,000", "rows a second", "0.4", "0.02", "Ctrl-C"):
+    for word in ("9,000", "rows per second", "0.4", "0.02", "Ctrl-C"):
         assert word in shown
 
 

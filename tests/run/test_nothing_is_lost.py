@@ -87,7 +87,7 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path
     class Killed(BaseException):
         pass
 
-    from streamlasso.run import run as module
+    from streamlasso.run import checkpoints as module
 
     for stage in ("before", "after"):
         calls = []
@@ -106,9 +106,9 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path
                 Run(options).go()
     last = Run(options)
     assert last.resumed
-    assert last.position == 250
+    assert last.state.position == 250
     assert last.go()
-    last.predictions.settle()
+    last.predictions.sync()
     rows = csv.read_csv(tmp_path / "out" / "predictions.csv")["row"].to_pylist()
     assert rows == list(range(600))
 
@@ -133,7 +133,7 @@ def test_ctrl_c_ends_with_a_report_and_the_same_command_goes_on(mixed, tmp_path)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Interrupted after" in out
-    assert "the same command goes on" in " ".join(out.split())
+    assert "the same command continues" in " ".join(out.split())
     assert "Traceback" not in err
     for name in ("report.html", "trace.parquet", "figure.png", "model.safetensors"):
         assert (broken / name).exists()
@@ -202,7 +202,7 @@ def begun(mixed_csv, tmp_path):
     options = dict(target="y", out=tmp_path / "out", checkpoint=tmp_path / "ckpt", every=200, lags={"y": [1]})
     run = Run(Options(str(mixed_csv), **options))
     run.interruption.signal = signal.SIGINT
-    while run.position < 200:
+    while run.state.position < 200:
         run.go()
     run.save(tmp_path / "ckpt")
     return options
@@ -233,7 +233,7 @@ def test_other_data_are_refused(begun, mixed_csv, tmp_path):
     with pytest.raises(ValueError, match="another first row"):
         Run(Options(str(other), **begun))
     other.write_text("".join(lines[:101]))
-    with pytest.raises(ValueError, match="it has 100 rows, fewer than the"):
+    with pytest.raises(ValueError, match=r"other\.csv has 100 rows, fewer than the"):
         Run(Options(str(other), **begun)).go()
 
 
@@ -268,7 +268,7 @@ def test_a_spoilt_checkpoint_is_refused_and_stays(begun, mixed_csv, tmp_path, ca
 
 
 def test_a_checkpoint_of_a_later_version_is_refused(begun, mixed_csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("streamlasso.run.run.VERSION", 2)
+    monkeypatch.setattr("streamlasso.run.checkpoints.VERSION", 2)
     with pytest.raises(ValueError, match="another version of streamlasso"):
         Run(Options(str(mixed_csv), **begun))
 

@@ -12,84 +12,90 @@ from streamlasso.encoding.target import CLASSES
 from streamlasso.families import FAMILIES
 from streamlasso.report.results import caveats
 from streamlasso.report.summary import Summary
-from streamlasso.run.finish import active_table, change_table, finish, loss_table, notes_of
-from streamlasso.run.live import Silence, Terminal, View
+from streamlasso.run.finish import finish, notes_of
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
+from streamlasso.run.tables import summary_tables
+from streamlasso.run.view import Quiet, Terminal, View
 
 #: Classes that are named at the start.
 MOST_NAMED = 6
 
 
 def run_and_report(options: Options, *, quiet: bool = False) -> int:
-    """Run to the end, or to an interruption; write and print what came of it. The exit status: 0, or 128 + signal."""
-    view: View = Silence() if quiet else Terminal()
+    """Run to the end, or to an interruption; write and print the results. The exit status: 0, or 128 + signal."""
+    view: View = Quiet() if quiet else Terminal()
     run = Run(options, view)
-    said = introduction(run)
+    printed = introduction(run)
     try:
-        for words in said:
-            view.say(words)
-        ended = run.go()
+        for text in printed:
+            view.message(text)
+        complete = run.go()
         view.close()
         summary = finish(run)
     except BaseException as error:
         view.close()
-        run.disown()
+        run.abandon()
         if isinstance(error, OSError) and error.errno == errno.ENOSPC and error.filename is None:
             error.filename = options.out
         raise
     if not quiet:
-        print_results(run, summary, ended, said)
-    return 0 if ended else 128 + run.interruption.signal
+        print_results(run, summary, complete, printed)
+    return 0 if complete else 128 + run.interruption.signal
 
 
 def introduction(run: Run) -> list[str]:
-    """What was made of the file, said aloud before the first row is learnt."""
-    target, encoder = run.learning.target, run.encoder
-    how = "guessed from the first rows; --family says otherwise" if target.guessed else "as asked"
+    """How the file is read, before the first row is learnt."""
+    encoder, target = run.state.encoder, run.state.encoder.target
+    how = "guessed from the first rows; --family overrides it" if target.guessed else "as given"
     time = f"; time from {encoder.time}" if encoder.time else ""
-    words = [
-        f"{run.source.format}; target {target.name}: {_in_words(target)} ({how})",
+    return [
+        f"{run.data.format}; target {target.name}: {_described(target)} ({how})",
         f"{count(len(encoder.features), 'feature')} from {count(len(encoder.columns), 'column')}{time}",
-        *_perhaps_classes(target),
+        *_maybe_classes(target),
         *encoder.notes,
+        *_continuation(run),
     ]
-    if run.resumed:
-        again = "; the same rows have to come again, and are passed over" if run.options.data == "-" else ""
-        words.append(f"going on after {run.position:,} rows, from {run.options.checkpoint}{again}")
-    return words
 
 
-def _perhaps_classes(target: Target) -> list[str]:
-    values = ", ".join(map(str, target.maybe_classes))
-    return (
-        [f"{target.name} is {values}: if these are classes and not amounts, {CLASSES}"] if target.maybe_classes else []
-    )
-
-
-def _in_words(target: Target) -> str:
+def _described(target: Target) -> str:
     if target.classes is None:
         return f"{FAMILIES[target.family].response}, family {target.family}"
     shown = ", ".join(map(str, target.classes[:MOST_NAMED])) + (", ..." if len(target.classes) > MOST_NAMED else "")
-    return f"{len(target.classes)} {'class' if len(target.classes) == 1 else 'classes'} ({shown}), family binomial"
+    n = len(target.classes)
+    return f"{n} {'class' if n == 1 else 'classes'} ({shown}), family binomial"
 
 
-def print_results(run: Run, summary: Summary, ended: bool, said: list[str]) -> None:
-    """The short tables, and where the files are; on standard error if the predictions went to standard output."""
+def _maybe_classes(target: Target) -> list[str]:
+    if not target.maybe_classes:
+        return []
+    values = ", ".join(map(str, target.maybe_classes))
+    return [f"{target.name} is {values}: if these are classes, not amounts, use {CLASSES}"]
+
+
+def _continuation(run: Run) -> list[str]:
+    if not run.resumed:
+        return []
+    again = "; the same rows must come again, and are skipped" if run.options.data == "-" else ""
+    return [f"continuing after {count(run.state.position, 'row')}, from {run.options.checkpoint}{again}"]
+
+
+def print_results(run: Run, summary: Summary, complete: bool, printed: list[str]) -> None:
+    """Short tables, and where the files are; on standard error if the predictions went to standard output."""
     console = Console(stderr=run.options.to_standard_output, highlight=False)
-    if not ended:
-        again = "; the same command goes on from here" if run.options.checkpoint is not None else ""
-        console.print(f"Interrupted after {run.n_rows:,} rows{again}.", soft_wrap=True)
-    for table in (loss_table(summary), active_table(summary), change_table(summary)):
-        if table is not None:
-            console.print(table)
+    if not complete:
+        again = "; the same command continues from here" if run.options.checkpoint is not None else ""
+        console.print(f"Interrupted after {count(run.state.n_rows, 'row')}{again}.", soft_wrap=True)
+    for table in summary_tables(summary):
+        console.print(table)
     for note in [*caveats(summary), *notes_of(run)]:
-        if note not in said:
+        if note not in printed:
             console.print(note, soft_wrap=True, markup=False)
     out = run.options.out
     console.print(
-        f"Open {out / 'report.html'} in a browser. Beside it: trace.parquet (every row), coefficients.parquet, "
-        f"figure.png, model.safetensors; predictions in {run.options.predictions_path or 'standard output'}.",
+        f"Open {out / 'report.html'} in a browser. The same directory has trace.parquet (every row), "
+        f"coefficients.parquet, figure.png and model.safetensors; predictions are in "
+        f"{run.options.predictions_path or 'standard output'}.",
         soft_wrap=True,
         markup=False,
     )

@@ -1,4 +1,4 @@
-"""`streamlasso demo`: the whole of `run` on a simulated stream, so that there is a truth to compare with."""
+"""`streamlasso demo`: `streamlasso run` on a simulated stream, whose true coefficients are known."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from rich.progress import track
 from rich.table import Table
 
 from streamlasso import RAPRegressor, progressive
+from streamlasso._files import write_whole
 from streamlasso.report.plots import mark_truth
 from streamlasso.report.summary import Summary
 from streamlasso.run.finish import finish
-from streamlasso.run.live import Terminal
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
+from streamlasso.run.view import Terminal
 from streamlasso.simulate import Stream, f_score, simulate
 from streamlasso.tuners import Fixed, LogRMS
 
-#: The stream, the forgetting factor of the comparisons, and the fixed penalties among them.
+#: The stream, the forgetting factor of the methods it is compared with, and the fixed penalties among these.
 SEED, MEMORY = 0, 0.95
 FIXED = (0.01, 0.1, 1.0)
 GRID = np.geomspace(0.005, 3, 20)
-#: A fixed penalty has no start-up of its own: with standardised features its first rows can cost more than all others.
+#: A fixed penalty has no start-up: with standardised features its first rows can cost more than all others.
 WARM_UP = 20
 OURS = "streamlasso run"
 
 
 def run_demo(out: Path) -> None:
-    """Write the stream as a file, run on it, and print how it went against the truth."""
+    """Write the stream as a file, run on it, and print how the model compares with others and with the truth."""
     stream = simulate(SEED)
     write_stream(stream, out / "stream.csv")
-    run = Run(Options(str(out / "stream.csv"), "y", out, checkpoint=None), Terminal())
+    run = Run(Options(str(out / "stream.csv"), "y", out), Terminal())
     run.go()
     comparisons = comparison_losses(stream)
 
@@ -45,7 +46,7 @@ def run_demo(out: Path) -> None:
     console = Console()
     console.print(loss_table(summary, comparisons), regime_table(stream, summary))
     console.print(
-        f"Open {out / 'report.html'} in a browser; the same of your own file: streamlasso run FILE --target COLUMN",
+        f"Open {out / 'report.html'} in a browser. For your own file: streamlasso run FILE --target COLUMN",
         soft_wrap=True,
         markup=False,
     )
@@ -55,12 +56,12 @@ def write_stream(stream: Stream, path: Path) -> None:
     """As text that reads back to the same numbers."""
     names = [*(f"x{j}" for j in range(stream.X.shape[1])), "y"]
     rows = [",".join(map(repr, row)) for row in np.column_stack([stream.X, stream.y]).tolist()]
-    path.write_text("\n".join([",".join(names), *rows]) + "\n", encoding="utf-8")
+    write_whole(path, ("\n".join([",".join(names), *rows]) + "\n").encode())
 
 
 def comparison_losses(stream: Stream) -> dict[str, np.ndarray]:
-    """What others lose: fixed penalties that one might have guessed, the best of a grid, known only afterwards, one
-    model that moves its penalty, and the truth."""
+    """The losses of other methods: fixed penalties that one might choose, the best of a grid (known only afterwards),
+    one model that tunes its penalty, and the true coefficients."""
     losses = {}
     for lam in track([*FIXED, *GRID], description="fixed penalties", console=Console(stderr=True)):
         losses[lam] = progressive(RAPRegressor(memory=MEMORY, tuner=Fixed(lam)), stream.X, stream.y).loss
@@ -75,20 +76,20 @@ def comparison_losses(stream: Stream) -> dict[str, np.ndarray]:
 
 
 def loss_table(summary: Summary, comparisons: dict[str, np.ndarray]) -> Table:
-    table = Table("learner", title=f"Mean {summary.loss_name} of one look ahead", title_justify="left")
+    table = Table("method", title=f"Mean {summary.loss_name} of the next row", title_justify="left")
     for title in ("all rows", f"from row {WARM_UP}"):
         table.add_column(title, justify="right")
     *others, floor = comparisons.items()
     assert summary.persistence is not None
-    naive = [("running mean", summary.baseline), ("persistence", summary.persistence)]
-    for name, loss in (*naive, *others, (OURS, summary.loss), floor):
+    baselines = [("running mean", summary.baseline), ("persistence", summary.persistence)]
+    for name, loss in (*baselines, *others, (OURS, summary.loss), floor):
         means = (loss[1:].mean(), loss[WARM_UP:].mean())
         table.add_row(name, *(f"{mean:.2f}" for mean in means), style="bold" if name == OURS else None)
     return table
 
 
 def regime_table(stream: Stream, summary: Summary) -> Table:
-    """What the model had settled on in the second half of each regime, against the truth."""
+    """The model in the second half of each regime, compared with the truth."""
     assert summary.coef is not None
     table = Table("rows", title="Second half of each regime", title_justify="left")
     for name in ("lam", "active", "truly active", "F score"):

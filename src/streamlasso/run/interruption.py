@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the rows at hand are finished first, and then the run ends as it would have."""
+"""Ctrl-C and SIGTERM: the current rows are finished first, then the run ends as after its last row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 
 class Interruption:
-    """While it lasts, the first signal only sets `came`, unless rows are being waited for; a second one stops at once.
+    """Within it, the first signal only sets `came`, or interrupts the wait for rows; a second one interrupts at once.
 
-    signal : the one that came, or 0
+    signal : the signal, or 0
+    waiting : whether the run waits for rows
     """
 
     def __init__(self) -> None:

@@ -22,8 +22,8 @@ from streamlasso.selection import selected
 NONE_YET = "(none yet)"
 
 
-class Taken(NamedTuple):
-    """What was predicted of some rows, and how the model was after each: one entry per row.
+class Outcomes(NamedTuple):
+    """The predictions of some rows, and the model after each of them: one entry per row.
 
     eta, lam : (row, learner) eta before the row, and lam after it
     scored : whether its loss counts. Not that of the first row, which nothing could predict, nor without a target
@@ -109,11 +109,11 @@ class Learning:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def take(self, X: np.ndarray, values: np.ndarray, known: np.ndarray) -> Taken:
+    def learn(self, X: np.ndarray, values: np.ndarray, has_past: np.ndarray) -> Outcomes:
         """Predict, then learn; rows without a target, or without a past, are predicted only."""
         X = np.ascontiguousarray(X)
         there = values >= 0 if self.classes else ~np.isnan(values)
-        learnt = there & known
+        learnt = there & has_past
         targets = self.targets(values, there)
         weights = None if learnt.all() else learnt.astype(float)
         record, _ = learn_rows(Rows(X, targets, weights, self.learners), coef=False, progress=False)
@@ -128,7 +128,7 @@ class Learning:
 
     def _scored(
         self, column: dict[str, np.ndarray], targets: list[np.ndarray], values: np.ndarray, there: np.ndarray
-    ) -> Taken:
+    ) -> Outcomes:
         n, eta = len(values), column["eta"]
         loss, baseline, persistence, least_loss = (np.full(n, np.nan) for _ in range(4))
         scored, correct, squared_error = there.copy(), np.zeros(n, bool), np.zeros(n)
@@ -147,7 +147,7 @@ class Learning:
         after["effective_size"] = column["effective_size"][:, 0]
         after["status"] = np.array(STATUS)[column["status"].max(axis=1).astype(int)]
         losses = (loss, baseline, persistence, least_loss)
-        return Taken(eta, scored, *losses, correct, squared_error, column["lam"], after)
+        return Outcomes(eta, scored, *losses, correct, squared_error, column["lam"], after)
 
     # --- what comes out -----------------------------------------------------------------------------------------------
 

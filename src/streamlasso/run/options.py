@@ -1,4 +1,4 @@
-"""What a run was asked for, checked before anything is read or written."""
+"""The options of a run, checked before anything is read or written."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from streamlasso.families import FAMILIES
 from streamlasso.settings import as_tuner, parse_memory
 
-#: What a run leaves when it has come to an end, beside its predictions; and the trace while it grows.
+#: The files of a complete run, besides its predictions; and the trace while it grows.
 MODEL = "model.safetensors"
 FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "report.html", MODEL)
 TRACE = ".trace.arrows"
-#: Those with nothing to choose.
+#: The tuners that need no setting.
 TUNERS = ("mixture", "logrms")
 
 
@@ -22,7 +22,7 @@ TUNERS = ("mixture", "logrms")
 class Options:
     """A run. `data` is a path, or "-" for standard input; `predictions` may be "-" for standard output.
 
-    What bears on what is learnt (`learning`) has to stay the same when a run continues.
+    Options that affect what is learnt (`learning`) must stay the same when a run continues.
     """
 
     data: str
@@ -47,20 +47,22 @@ class Options:
         if self.tuner not in TUNERS:
             raise ValueError(f"--tuner {self.tuner} is unknown: use one of {', '.join(TUNERS)}")
         if self.on_error not in ("stop", "skip"):
-            raise ValueError(f"--on-error {self.on_error}: stop or skip")
+            raise ValueError(f"--on-error {self.on_error} is unknown: use stop or skip")
         if self.every < 1:
-            raise ValueError(f"--every {self.every}: a number of rows, 1 or more")
+            raise ValueError(f"--every {self.every} is not a number of rows: use 1 or more")
         if self.checkpoint is not None and self.to_standard_output:
-            raise ValueError("--checkpoint needs --predictions in a file: what was printed cannot be taken back")
+            raise ValueError(
+                "--checkpoint needs --predictions in a file: what was printed cannot be removed when a run continues"
+            )
         self.settings()
         self._refuse_collisions()
         self._refuse_nowhere()
 
     def _refuse_nowhere(self) -> None:
-        """A checkpoint that cannot be written should not be found out after hours."""
+        """That a checkpoint cannot be written should not come out after hours."""
         folder = None if self.checkpoint is None else self.checkpoint.resolve().parent
         if folder is not None and not folder.is_dir() and folder != self.out.resolve():
-            raise ValueError(f"--checkpoint {self.checkpoint}: there is no such directory; make it, or name another")
+            raise ValueError(f"--checkpoint {self.checkpoint} is in a directory that does not exist: use another")
 
     def _refuse_collisions(self) -> None:
         """No output may be written over the data, or over another output."""
@@ -71,7 +73,7 @@ class Options:
         for one, other in combinations(written, 2):
             # A checkpoint may be the model, which is saved last.
             if same_file(one, other) and not (one == self.checkpoint and other.name == MODEL):
-                raise ValueError(f"{one}: the run writes two things there; name another file")
+                raise ValueError(f"{one} would be written twice by the run: use another file")
 
     @property
     def to_standard_output(self) -> bool:
@@ -91,22 +93,26 @@ class Options:
         """For the estimator."""
         return {"memory": parse_memory(self.memory), "tuner": as_tuner(self.tuner)}
 
+    def columns(self) -> dict[str, Any]:
+        """For the encoder."""
+        return {"keep": self.keep, "drop": self.drop, "lags": self.lags, "time": self.time}
+
     def learning(self) -> dict[str, Any]:
-        """What has to be the same for a run to continue, by option."""
+        """The options that must be the same for a run to continue."""
         names = ("target", "family", "memory", "tuner", "time", "keep", "drop", "lags")
         found = {name: value for name, value in asdict(self).items() if name in names}
         return {**found, "keep": list(self.keep), "drop": list(self.drop)}
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Also by another name; neither need be there."""
+    """Also by another name; neither has to exist."""
     return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
 
 
 def refuse_same_file(what: str, read: str, out: Path | None) -> None:
-    """What is read must not be written over."""
+    """An input must not be overwritten."""
     if read != "-" and out is not None and same_file(Path(read), out):
-        raise ValueError(f"{out}: it is {what}, and would be overwritten; name another place for what is written")
+        raise ValueError(f"{out} is {what}, and would be overwritten: use another file")
 
 
 def parse_lags(written: list[str]) -> dict[str, list[int]]:
@@ -119,6 +125,6 @@ def parse_lags(written: list[str]) -> dict[str, list[int]]:
             if not name or found[0] < 1 or found[-1] > 100_000:
                 raise ValueError
         except ValueError:
-            raise ValueError(f"--lags {item}: a column and how many rows back, say y:1,24") from None
+            raise ValueError(f"--lags {item} is invalid: use a column and how many rows back, say y:1,24") from None
         lags[name] = sorted({*lags.get(name, []), *found})
     return lags

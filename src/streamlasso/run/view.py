@@ -1,4 +1,4 @@
-"""A small view of a run in the terminal, on standard error."""
+"""The progress of a run in the terminal, on standard error."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-#: Seconds between two pictures.
+#: Seconds between two updates.
 PACE = 0.25
 
 
 class View(Protocol):
-    """Told what happens: `say` is for sentences, `show` for numbers that change."""
+    """Shows a run: sentences, and numbers that change."""
 
-    def say(self, words: str) -> None: ...
+    def message(self, text: str) -> None: ...
     def show(self, rows: int, numbers: dict[str, str]) -> None: ...
     def close(self) -> None: ...
 
 
-class Silence:
-    """For pipes: says nothing."""
+class Quiet:
+    """Shows nothing."""
 
-    def say(self, words: str) -> None: ...
+    def message(self, text: str) -> None: ...
 
     def show(self, rows: int, numbers: dict[str, str]) -> None: ...
 
@@ -33,29 +33,30 @@ class Silence:
 
 
 class Terminal:
-    """Sentences on standard error, and, where that is a terminal, a line of numbers that moves."""
+    """Sentences on standard error and, if that is a terminal, a line of numbers that is updated."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(stderr=True, highlight=False)
         self.live: Live | None = None
-        self.begun = self.drawn = time.monotonic()
+        self.started = self.drawn = time.monotonic()
         self.first: int | None = None
 
-    def say(self, words: str) -> None:
-        self.console.print(words, soft_wrap=True, markup=False)
+    def message(self, text: str) -> None:
+        self.console.print(text, soft_wrap=True, markup=False)
 
     def show(self, rows: int, numbers: dict[str, str]) -> None:
         now = time.monotonic()
         if self.first is None:
-            self.begun, self.first = now, rows
+            self.started, self.first = now, rows
         if not self.console.is_terminal or now - self.drawn < PACE:
             return
         self.drawn = now
         if self.live is None:
             self.live = Live(console=self.console, auto_refresh=False, transient=True)
             self.live.start()
-        pace = (rows - self.first) / max(now - self.begun, 1e-9)
-        self.live.update(_picture({"rows": f"{rows:,}", "rows a second": f"{pace:,.0f}", **numbers}), refresh=True)
+        pace = (rows - self.first) / max(now - self.started, 1e-9)
+        shown = {"rows": f"{rows:,}", "rows per second": f"{pace:,.0f}", **numbers}
+        self.live.update(_picture(shown), refresh=True)
 
     def close(self) -> None:
         if self.live is not None:
@@ -69,4 +70,4 @@ def _picture(numbers: dict[str, Any]) -> Group:
         table.add_column(justify="right", no_wrap=True)
     table.add_row(*(Text(name, style="dim") for name in numbers))
     table.add_row(*(Text(str(value), style="bold") for value in numbers.values()))
-    return Group(table, Text("Ctrl-C ends the run with a report of what there is.", style="dim"))
+    return Group(table, Text("Ctrl-C ends the run, with a report of the rows so far.", style="dim"))

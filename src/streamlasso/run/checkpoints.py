@@ -1,0 +1,78 @@
+"""What a checkpoint holds of a run, and which runs may continue from it.
+
+All of it is of the same moment: outputs are on disk before the checkpoint is, and are cut back to it when a run
+continues. So after a kill at any moment every row is there once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from streamlasso import RAPClassifier, RAPRegressor, __version__, checkpoint
+from streamlasso.encoding import Encoder
+from streamlasso.report.state import summariser_from, summariser_state
+from streamlasso.run.data import Data
+from streamlasso.run.learning import Learning
+from streamlasso.run.options import Options
+from streamlasso.run.state import RunState
+
+#: Of the notes about a run.
+VERSION = 1
+
+
+def save_run(path: Path, state: RunState, options: Options, data: Data, outputs: dict[str, int] | None) -> None:
+    """Write the model, what was seen last, and how far everything is. Without `outputs` no run can continue from it."""
+    summary, arrays = summariser_state(state.summariser)
+    notes = {
+        "run": {
+            "version": VERSION,
+            "streamlasso": __version__,
+            "options": options.learning(),
+            "columns": data.columns,
+            "first_row": data.fingerprint,
+            "position": state.position,
+            "n_rows": state.n_rows,
+            "bad_cells": [data.bad_cells.n, data.bad_cells.examples],
+            "outputs": outputs,
+        },
+        "encoder": state.encoder.state(),
+        "learning": state.learning.state(),
+        "summary": summary,
+    }
+    checkpoint.save(state.learning.estimator, path, notes, arrays)
+
+
+def load_run(path: Path, options: Options, data: Data) -> tuple[RunState, dict[str, int]]:
+    """The run as it was saved, and the positions of its outputs."""
+    estimator, notes, arrays = checkpoint.load_with_notes([RAPRegressor, RAPClassifier], path)
+    run = notes.get("run")
+    if run is None or run["outputs"] is None:
+        raise ValueError(f"{path} holds a model, but no run to continue: use another --checkpoint")
+    _refuse_other_run(path, run, options, data)
+    encoder = Encoder.from_state(notes["encoder"])
+    learning = Learning(encoder.target, estimator, notes["learning"])
+    data.bad_cells.n, data.bad_cells.examples = run["bad_cells"]
+    summariser = summariser_from(notes["summary"], arrays)
+    return RunState(encoder, learning, summariser, run["position"], run["n_rows"]), run["outputs"]
+
+
+def _refuse_other_run(path: Path, run: dict[str, Any], options: Options, data: Data) -> None:
+    if run["version"] != VERSION:
+        raise ValueError(f"{path} is of another version of streamlasso: start again with another --checkpoint")
+    if run["columns"] != data.columns:
+        changed = sorted(set(run["columns"]) ^ set(data.columns)) or ["the order"]
+        raise ValueError(
+            f"{path}: the run that it continues had other columns ({', '.join(changed[:5])}): use the same data, or "
+            "another --checkpoint"
+        )
+    for name, value in options.learning().items():
+        if run["options"].get(name) != value:
+            raise ValueError(
+                f"{path}: the run that it continues had --{name} {run['options'].get(name)}, not {value}: use the same "
+                "options, or another --checkpoint"
+            )
+    if run["first_row"] != data.fingerprint:
+        raise ValueError(
+            f"{path}: the run that it continues had another first row: use the same data, or another --checkpoint"
+        )

@@ -1,0 +1,106 @@
+"""The data of a command: a file or a pipe, read block by block; messages name the file and the place."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow
+
+from streamlasso.encoding import Encoder
+from streamlasso.encoding.encoder import Encoded
+from streamlasso.encoding.reading import joined
+from streamlasso.sources import BadRows, open_source
+from streamlasso.sources.base import Block
+from streamlasso.sources.opening import name_of
+
+#: Rows that are encoded, learnt and written at a time: what a reader of the predictions waits for at most.
+CHUNK = 256
+
+
+class Data:
+    """Rows in order. `data` is a path, or "-" for standard input.
+
+    fingerprint : of the first row, once it has been read: a file that starts differently is another file
+    bad_lines, bad_cells : rows that cannot be split into cells, and rows with a cell that cannot be read. A run that
+        continues meets the former again, and not the latter.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "data.csv")
+    ...     _ = path.write_text("x,y\\n1,2\\n3,4\\n")
+    ...     data = Data(str(path))
+    ...     data.columns, data.first_rows().to_pydict(), sum(len(block.rows) for block in data.blocks())
+    (['x', 'y'], {'x': ['1', '3'], 'y': ['2', '4']}, 2)
+    """
+
+    def __init__(self, data: str, on_error: str = "stop") -> None:
+        self.name = name_of(data)
+        self.bad_lines, self.bad_cells = BadRows(on_error), BadRows(on_error)
+        self.source = open_source(data, self.bad_lines)
+        self.columns = self.source.columns
+        self.fingerprint = ""
+        self._first: list[Block] = []
+        self._remaining = self._with_name(self.source.blocks())
+
+    @property
+    def format(self) -> str:
+        return self.source.format
+
+    @property
+    def n_bad(self) -> int:
+        return self.bad_lines.n + self.bad_cells.n
+
+    @property
+    def bad_examples(self) -> list[str]:
+        return [*self.bad_lines.examples, *self.bad_cells.examples]
+
+    def _with_name(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        try:
+            yield from blocks
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from error
+
+    # --- the first rows -----------------------------------------------------------------------------------------------
+
+    def first_rows(self) -> pyarrow.RecordBatch:
+        """Enough rows to recognise the columns by, or all there are; `blocks` still gives them."""
+        self.read_first()
+        return joined([block.rows for block in self._first], self.source.n_first)
+
+    def read_first(self) -> None:
+        """Read as many rows as `first_rows` needs."""
+        while sum(len(block.rows) for block in self._first) < self.source.n_first:
+            block = next(self._remaining, None)
+            if block is None:
+                break
+            self._first.append(block)
+        if not self._first:
+            raise ValueError(f"{self.name} has no rows")
+        first = self._first[0].rows.slice(0, 1)
+        self.fingerprint = hashlib.sha256(repr(first.to_pylist()).encode()).hexdigest()
+
+    # --- all rows -----------------------------------------------------------------------------------------------------
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows, once."""
+        while self._first:
+            yield self._first.pop(0)
+        yield from self._remaining
+
+    def encoded(
+        self, encoder: Encoder, *, needs_target: bool = True, grow: bool = True
+    ) -> Iterator[tuple[Encoded, np.ndarray]]:
+        """All rows, CHUNK at a time, with the number of each row in the data."""
+        for block in self.blocks():
+            cells = encoder.read(block.rows, needs_target=needs_target)
+            for start in range(0, len(cells), CHUNK):
+                part = cells.part(slice(start, min(start + CHUNK, len(cells))))
+                rows = encoder.encode(part, self.on_bad_row(block, start), grow=grow)
+                yield rows, block.place[start + rows.place]
+
+    def on_bad_row(self, block: Block, start: int) -> Callable[[int, str], None]:
+        """For `Encoder.encode`, of rows from row `start` of a block on."""
+        return lambda i, reason: self.bad_cells.add(f"{self.name}: {block.where(start + i)}", reason)

@@ -1,0 +1,65 @@
+"""The rows of what a run writes: predictions, and the trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow
+
+from streamlasso.encoding import Encoder
+from streamlasso.encoding.encoder import Encoded
+from streamlasso.run.learning import Outcomes
+
+#: Columns of the trace that are numbers, after those of the predictions.
+NUMBERS = ("loss", "baseline", "persistence", "slope", "lam", "lam_max", "n_active", "effective_size")
+
+
+def trace_schema(encoder: Encoder) -> pyarrow.Schema:
+    has_classes = encoder.target.classes is not None
+    value = pyarrow.string() if has_classes else pyarrow.float64()
+    fields = [("t", pyarrow.int64()), ("y", value), ("prediction", value)]
+    if encoder.time_column is not None:
+        fields.insert(1, ("time", encoder.time_column.arrow_type))
+    if has_classes:
+        fields.append(("probability", pyarrow.float64()))
+    fields += [(name, pyarrow.float64()) for name in NUMBERS]
+    return pyarrow.schema([*fields, ("status", pyarrow.string())])
+
+
+def prediction_columns(
+    encoder: Encoder, rows: Encoded, prediction: np.ndarray, probability: np.ndarray | None
+) -> dict[str, pyarrow.Array]:
+    """The time of each row, its target, its prediction and, for classes, the probability of that."""
+    columns = {}
+    if rows.time is not None and encoder.time_column is not None:
+        columns["time"] = pyarrow.array(rows.time, encoder.time_column.arrow_type, from_pandas=True)
+    labels = encoder.target.labels(rows.target)
+    if encoder.target.classes is None:
+        return {**columns, "y": _or_null(labels), "prediction": _or_null(prediction)}
+    columns["y"] = pyarrow.array(labels, pyarrow.string())
+    columns["prediction"] = pyarrow.array(list(map(str, prediction)), pyarrow.string())
+    return {**columns, "probability": _or_null(probability)}
+
+
+def prediction_rows(place: np.ndarray, columns: dict[str, pyarrow.Array]) -> pyarrow.RecordBatch:
+    """With the number of each row in the data."""
+    return pyarrow.RecordBatch.from_pydict({"row": pyarrow.array(place), **columns})
+
+
+def trace_rows(
+    schema: pyarrow.Schema, first: int, columns: dict[str, pyarrow.Array], outcomes: list[Outcomes]
+) -> pyarrow.RecordBatch:
+    """The same columns, numbered from `first`, with the losses and the model after each row."""
+    values: dict[str, Any] = {"t": pyarrow.array(first + np.arange(len(columns["y"]))), **columns}
+    for name in ("loss", "baseline", "persistence"):
+        values[name] = _or_null(np.concatenate([getattr(piece, name) for piece in outcomes]))
+    for name in outcomes[0].after:
+        values[name] = _or_null(np.concatenate([piece.after[name] for piece in outcomes]))
+    arrays = [values[field.name].cast(field.type) for field in schema]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _or_null(values: np.ndarray | None) -> pyarrow.Array:
+    """NaN as a missing value."""
+    return pyarrow.array(values, from_pandas=True)

@@ -1,0 +1,87 @@
+"""All that changes while a run goes on: what the encoder, the model and the summary have seen so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from streamlasso.encoding import Encoder, detect_encoder
+from streamlasso.encoding.encoder import Encoded
+from streamlasso.encoding.suggestions import refuse_unknown
+from streamlasso.report.summarise import Summariser
+from streamlasso.report.summary import Summary
+from streamlasso.run.data import Data
+from streamlasso.run.learning import Learning, Outcomes
+from streamlasso.run.options import Options
+
+#: The most features of a mixture: it holds more than a hundred matrices of them, which then take gigabytes.
+MOST_MIXED = 1000
+
+
+@dataclass
+class RunState:
+    """A run at some row of its stream.
+
+    position, n_rows : rows of the data that were read, and rows that were predicted
+    """
+
+    encoder: Encoder
+    learning: Learning
+    summariser: Summariser = field(default_factory=lambda: Summariser())
+    position: int = 0
+    n_rows: int = 0
+
+    @classmethod
+    def start(cls, data: Data, options: Options) -> Self:
+        """Before the first row."""
+        refuse_unknown("--target", options.target, data.columns)
+        encoder = detect_encoder(data.first_rows(), options.target, options.family, **options.columns())
+        n_features = len(encoder.features)
+        if options.tuner == "mixture" and n_features > MOST_MIXED:
+            raise ValueError(
+                f"{n_features:,} features are more than the mixture can hold ({MOST_MIXED:,}): choose columns with "
+                "--keep or --drop, or use --tuner logrms"
+            )
+        return cls(encoder, Learning.start(encoder.target, options.settings(), encoder.features))
+
+    def learn(self, rows: Encoded) -> list[Outcomes]:
+        """Predict, then learn; in pieces, since features and classes appear, and stretches end, between two rows."""
+        outcomes, start = [], 0
+        n_classes = _classes_so_far(rows.target) if self.learning.classes else np.zeros(len(rows.target), int)
+        while start < len(rows.target):
+            self.learning.widen(self.encoder.features[: rows.width[start]])
+            self.learning.add_classes(int(n_classes[start]))
+            same = (rows.width == rows.width[start]) & (n_classes <= self.learning.n_classes)
+            n_same = int(np.argmin(np.append(same[start:], False)))
+            stop = start + min(self.summariser.room, n_same)
+            outcomes.append(self._learn_piece(rows, slice(start, stop)))
+            start = stop
+        return outcomes
+
+    def _learn_piece(self, rows: Encoded, piece: slice) -> Outcomes:
+        X = rows.X[piece, : rows.width[piece.start]]
+        outcomes = self.learning.learn(X, rows.target[piece], rows.has_past[piece])
+        time = _as_text(rows.time, piece.stop - 1)
+        self.summariser.add(outcomes.sums, outcomes.lam, X, self.n_rows, self.learning.snapshot, time)
+        self.summariser.status.update(outcomes.after["status"].tolist())
+        self.n_rows += len(X)
+        return outcomes
+
+    def summary(self) -> Summary:
+        """The run so far, for tables, figures and reports."""
+        learning = self.learning
+        classes = learning.labels if learning.classes else None
+        return self.summariser.summary(learning.snapshot(), self.encoder.features, classes, learning.family)
+
+
+def _classes_so_far(places: np.ndarray) -> np.ndarray:
+    return np.maximum.accumulate(places) + 1
+
+
+def _as_text(times: np.ndarray | None, i: int) -> str:
+    """The time of a row, or nothing if it is missing."""
+    if times is None or times[i] is None or times[i] != times[i]:
+        return ""
+    return str(times[i]).replace("T", " ")

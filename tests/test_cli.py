@@ -1,5 +1,8 @@
 """The command line: what it prints, writes and refuses."""
 
+import subprocess
+import sys
+
 import pytest
 
 from streamlasso import __version__
@@ -46,3 +49,22 @@ def test_version(capsys):
 def test_help_has_an_example(arguments, capsys):
     assert main(arguments) == 0
     assert "streamlasso demo" in capsys.readouterr().out
+
+
+def test_help_needs_no_heavy_module():
+    heavy = "{'numpy', 'scipy', 'sklearn', 'matplotlib', 'pyarrow', 'pandas'}"
+    code = (
+        f"import sys; from streamlasso.cli import main; main(['--help']); print('loaded', {heavy} & {{*sys.modules}})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "loaded set()"
+
+
+# --- bench ------------------------------------------------------------------------------------------------------------
+
+
+def test_bench_names_what_is_wrong(tmp_path, capsys):
+    assert main(["bench", "streams", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--tasks", "elec3"]) == 2
+    assert "elec3" in capsys.readouterr().err
+    assert main(["bench", "streams", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--tasks", "elec2"]) == 2
+    assert "--data" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """progressive against a plain loop of predict and partial_fit, and the baseline against sums written out."""
 
+import base64
 import sys
 from dataclasses import replace
 from math import exp, log
@@ -390,6 +391,20 @@ def test_repr_says_how_it_went():
     assert f"{trace.baseline[1:].mean():.3g}" in words
     assert f"{100 * (1 - trace.loss[1:].mean() / trace.baseline[1:].mean()):.0f} % lower" in words
     assert f"active {trace.n_active[-1]} of 20" in words
+
+
+def test_html_for_notebooks_escapes_names_and_shows_the_figure():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["<script>alert(1)</script>", "b"])
+    y = np.array(["<i>x</i>", "y", "z"])[rng.integers(3, size=60)]
+    for trace in (progressive(RAPClassifier(), X, y), progressive(RAPRegressor(), X, X["b"] + rng.normal(size=60))):
+        html = trace._repr_html_()
+        assert "<script" not in html
+        assert "<i>x" not in html
+        assert f"<td>{trace.loss_name}</td><td>{trace.mean_loss:.3g} (" in html
+        assert f"<td>loss of the running mean</td><td>{trace.mean_baseline:.3g}</td>" in html
+        picture = base64.b64decode(html.split("base64,")[1].split('"')[0])
+        assert picture.startswith(b"\x89PNG")
 
 
 def test_spread_is_the_standard_deviation_within_the_memorys_reach():

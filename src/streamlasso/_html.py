@@ -33,6 +33,7 @@ STYLE = """<style>
 .streamlasso .bar i { position: absolute; top: 0; bottom: 0; }
 .streamlasso .plus { left: 50%; background: var(--plus); }
 .streamlasso .minus { right: 50%; background: var(--minus); }
+.streamlasso img { display: block; width: 100%; max-width: 56em; margin-top: .6em; }
 </style>"""
 
 
@@ -53,6 +54,17 @@ def learnt_html(name: str, learners: Sequence[Any], models: Mapping[Any, Any], f
 def selected_html(model: Any) -> str:
     """A `Selected` by itself, which knows its features by number only."""
     return _page(f'<div class="models">{model_card(model, [f"x{j}" for j in range(len(model.coef))])}</div>')
+
+
+def facts_html(title: str, facts: Mapping[str, str], picture: str = "") -> str:
+    """A table of facts, and below it a picture, which is HTML already.
+
+    >>> "<b>" in facts_html("Trace", {"class": "<b>"})
+    False
+    """
+    lines = "".join(_line(escape(name), escape(value)) for name, value in facts.items())
+    card = f'<div class="model"><h4>{escape(title)}</h4><table>{lines}</table></div>'
+    return _page(f'<div class="models">{card}</div>{picture}')
 
 
 def model_card(model: Any, names: Sequence[str], label: Any = None) -> str:

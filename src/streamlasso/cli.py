@@ -1,4 +1,4 @@
-"""The command line: arguments -> calls. A new command is one more decorated function."""
+"""The command line: arguments -> calls. A new command is one more function in the list."""
 
 from __future__ import annotations
 
@@ -7,27 +7,22 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from cyclopts import App, CycloptsError, Parameter
-from rich.console import Console
 
 from streamlasso import __version__
 from streamlasso._files import make_directory
-from streamlasso._text import count, number
 from streamlasso.network.cli import network, replay
 from streamlasso.reproduce.fmri_command import fmri
+from streamlasso.run.cli import demo, inspect, predict, run
 
 app = App(
     name="streamlasso",
     version=__version__,
-    help="Sparse linear models on streams that never stop changing, tuned by nobody.\n\n"
+    help="Sparse, self-tuning linear models on streams that keep changing.\n\n"
     "Start with: streamlasso demo\n\nThen: streamlasso run data.csv --target y",
 )
-#: A dash alone, for standard input and output, is a value and no option.
-DASH = Parameter(allow_leading_hyphen=True)
-#: No --no-quiet, no --empty-keep.
-ONE_WAY = Parameter(negative="")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CycloptsError as error:
         return _refuse(f"{error} See streamlasso --help.")
     except BrokenPipeError:
-        # Whoever read has seen enough; what is left in the buffer must not be tried again at exit.
+        # The reader has closed the pipe; what is left in the buffer must not be written again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except OSError as error:
@@ -58,157 +53,8 @@ def _refuse(words: str) -> int:
     return 2
 
 
-# --- run --------------------------------------------------------------------------------------------------------------
-
-
-@app.command
-def run(
-    data: Annotated[str, DASH],
-    /,
-    *,
-    target: str,
-    family: Literal["auto", "gaussian", "binomial", "poisson", "gamma"] = "auto",
-    memory: str | None = None,
-    tuner: Literal["mixture", "logrms"] = "mixture",
-    out: Path = Path("run"),
-    predictions: Annotated[Path | None, DASH] = None,
-    time: str | None = None,
-    keep: Annotated[list[str] | None, ONE_WAY] = None,
-    drop: Annotated[list[str] | None, ONE_WAY] = None,
-    lags: Annotated[list[str] | None, ONE_WAY] = None,
-    checkpoint: Path | None = None,
-    every: int = 10_000,
-    on_error: Literal["stop", "skip"] = "stop",
-    quiet: Annotated[bool, ONE_WAY] = False,
-) -> int:
-    """Learn a file or a pipe as it comes: predictions, what matters now, what changed, and a report.
-
-    Each row is predicted before it is learnt. Numbers are features as they are; text becomes a feature a level; dates
-    become season, day of the week and hour; a missing value is the last one seen, and a feature says that it was
-    missing. Nothing has to be tuned.
-
-    Example: streamlasso run data.csv --target y
-
-    Example: streamlasso run data.csv --target y --lags y:1,24 --checkpoint run.safetensors
-
-    Example: tail -n +1 -f data.csv | streamlasso run - --target y --predictions - --quiet
-
-    Parameters
-    ----------
-    data
-        CSV, TSV, JSON lines, Parquet or Arrow, also packed with gzip; - is standard input.
-    target
-        The column to predict. Text is classes.
-    family
-        What the target is: a number (gaussian), two or more classes (binomial), a count (poisson) or a positive number
-        (gamma). auto guesses from the first rows and says so.
-    memory
-        How the past fades: a forgetting factor, say 0.99, or a number of rows, say 500. Left out, the data decide.
-    tuner
-        mixture, or logrms: one model with one penalty, which takes half the time and usually predicts less well.
-    out
-        The directory for report.html, trace.parquet, coefficients.parquet, figure.png and .svg, model.safetensors.
-    predictions
-        Where predictions go as they are made: .csv, .tsv, .jsonl, .parquet (a folder of parts), or - for standard
-        output. Left out: predictions.csv in --out.
-    time
-        The column that says when a row was. Left out: the first column of dates, if there is one.
-    keep
-        Use these columns only; --keep a,b or --keep a --keep b.
-    drop
-        Do without these columns.
-    lags
-        Earlier values as features: --lags y:1,24 is the y of the row before and of 24 rows before.
-    checkpoint
-        A file to continue from. After an interruption, even a kill, the same command goes on where it stood.
-    every
-        Rows between two checkpoints.
-    on_error
-        What to do about a row that cannot be read: stop, or skip it.
-    quiet
-        Print nothing but errors.
-    """
-    from streamlasso.run.command import run_and_report
-    from streamlasso.run.options import Options, parse_lags
-
-    options = Options(
-        data,
-        target,
-        out,
-        family,
-        memory,
-        tuner,
-        predictions,
-        checkpoint,
-        every,
-        time,
-        _names(keep),
-        _names(drop),
-        parse_lags(lags or []),
-        on_error,
-    )
-    make_directory(out)
-    return run_and_report(options, quiet=quiet)
-
-
-def _names(written: list[str] | None) -> tuple[str, ...]:
-    """Names one by one, or with commas between them."""
-    return tuple(name for item in written or [] for name in item.split(","))
-
-
-@app.command
-def predict(
-    model: Path,
-    data: Annotated[str, DASH],
-    /,
-    *,
-    out: Path | None = None,
-    on_error: Literal["stop", "skip"] = "stop",
-    quiet: Annotated[bool, ONE_WAY] = False,
-) -> None:
-    """Predict new rows with a model that `run` or Python saved; nothing is learnt.
-
-    The rows are read as the run read its own, and taken to follow them: lags and missing values go on from there. Where
-    the data hold the target, the loss is said too.
-
-    Example: streamlasso predict run/model.safetensors new.csv --out predictions.csv
-
-    Parameters
-    ----------
-    model
-        run/model.safetensors, a checkpoint, or what `save` wrote.
-    data
-        As for run; - is standard input.
-    out
-        .csv, .tsv, .jsonl or .parquet; left out, CSV on standard output.
-    on_error
-        What to do about a row that cannot be read: stop, or skip it.
-    quiet
-        Print nothing but predictions and errors.
-    """
-    from streamlasso.run.predict import predict_file
-
-    done = predict_file(model, data, out, on_error)
-    if not quiet:
-        loss = f"; mean loss {number(done.mean_loss)} on {done.scored:,} of them" if done.scored else ""
-        skipped = f"; {count(done.skipped, 'unreadable row')} left out" if done.skipped else ""
-        print(f"{count(done.rows, 'row')}{loss}{skipped}", file=sys.stderr)
-
-
-@app.command
-def inspect(model: Path, /) -> None:
-    """Show what is in a model file or a checkpoint: settings, rows, penalty, what is active, columns.
-
-    Example: streamlasso inspect run/model.safetensors
-
-    Parameters
-    ----------
-    model
-        run/model.safetensors, a checkpoint, or what `save` wrote.
-    """
-    from streamlasso.run.inspect import tables_of
-
-    Console().print(*tables_of(model))
+for command in (run, predict, inspect, demo, network, replay):
+    app.command(command)
 
 
 @app.command
@@ -220,39 +66,10 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> None:
     Parameters
     ----------
     shell
-        The shell that is to complete.
+        The shell.
     """
     print(app.generate_completion(prog_name="streamlasso", shell=shell))
 
-
-# --- demo -------------------------------------------------------------------------------------------------------------
-
-
-@app.command
-def demo(*, out: Path = Path("demo")) -> None:
-    """Run on a simulated stream whose truth is known; print how it went, and write a report.
-
-    The stream is the paper's: 300 rows of 20 correlated features, of which 16, then 4, then again 16 matter. It is
-    written as a CSV file, learnt by `streamlasso run`, and compared with fixed penalties, with the best of them in
-    hindsight, and with the truth.
-
-    Example: streamlasso demo --out demo
-
-    Parameters
-    ----------
-    out
-        The directory for stream.csv and all that `streamlasso run` writes; made if it is not there.
-    """
-    from streamlasso.run.demo import run_demo
-
-    make_directory(out)
-    run_demo(out)
-
-
-# --- network ----------------------------------------------------------------------------------------------------------
-
-app.command(network)
-app.command(replay)
 
 # --- bench ------------------------------------------------------------------------------------------------------------
 

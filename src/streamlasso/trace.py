@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from streamlasso._html import facts_html
 from streamlasso._text import count, number, percent
 from streamlasso.families import Family
 from streamlasso.report.changes import Change, lasting_changes
+from streamlasso.report.page import drawn, image
 from streamlasso.report.summarise import Snapshot, Summariser
 from streamlasso.report.summary import Summary
 
@@ -97,17 +99,44 @@ class Trace:
         return getattr(self, column)
 
     def __repr__(self) -> str:
-        saved = f": {self._against_baseline}" if np.isfinite(self.saved) else ""
+        facts, saved = self._facts(), f": {self._saved_in_words}" if self._saved_in_words else ""
         return (
             f"Trace of {count(len(self), 'row')} and {count(len(self.feature_names), 'feature')}\n"
             f"  {self.loss_name} {number(self.mean_loss)}, of the running mean {number(self.mean_baseline)}{saved}\n"
-            f"  lam {_numbers(self.lam[-1])}, lam_max {_numbers(self.lam_max[-1])}; "
-            f"active {_numbers(self.n_active[-1])} of {len(self.feature_names)}; "
-            f"effective size {number(self.effective_size[-1])}"
+            f"  lam {facts['lam']}, lam_max {facts['lam_max']}; active {facts['active']}; "
+            f"effective size {facts['effective size']}"
         )
 
+    def _repr_html_(self) -> str:
+        """For notebooks: how good the predictions were, the model after the last row, and the figure."""
+        saved = f" ({self._saved_in_words})" if self._saved_in_words else ""
+        facts = {
+            "rows": f"{len(self):,}",
+            "features": f"{len(self.feature_names):,}",
+            self.loss_name: number(self.mean_loss) + saved,
+            "loss of the running mean": number(self.mean_baseline),
+            **self._facts(),
+        }
+        picture = image(drawn(self.plot(), "png"), "lam, loss, memory and active features over the rows", "png")
+        return facts_html("Trace", facts, picture)
+
+    def _facts(self) -> dict[str, str]:
+        """The model after the last row, per class."""
+        lam, lam_max, n_active = (
+            ", ".join(map(number, np.atleast_1d(column[-1]))) for column in (self.lam, self.lam_max, self.n_active)
+        )
+        return {
+            "lam": lam,
+            "lam_max": lam_max,
+            "active": f"{n_active} of {len(self.feature_names)}",
+            "effective size": number(self.effective_size[-1]),
+        }
+
     @property
-    def _against_baseline(self) -> str:
+    def _saved_in_words(self) -> str:
+        """How much lower the loss is than that of the running mean; empty if the family does not say."""
+        if not np.isfinite(self.saved):
+            return ""
         return f"{percent(abs(self.saved))} {'lower' if self.saved >= 0 else 'higher'}"
 
     @property
@@ -237,7 +266,3 @@ class Trace:
             yield name, np.ascontiguousarray(values)
         for k, label in enumerate(labels):
             yield f"{name}[{label}]", np.ascontiguousarray(values[:, k])
-
-
-def _numbers(values: Any) -> str:
-    return ", ".join(map(number, np.atleast_1d(values)))

@@ -1,0 +1,177 @@
+"""The commands `run`, `predict`, `inspect` and `demo`: options -> calls. Heavy modules are imported when one runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from streamlasso._arguments import DASH, ONE_WAY, names_in
+from streamlasso._files import make_directory
+from streamlasso._text import count, number
+
+
+def run(
+    data: Annotated[str, DASH],
+    /,
+    *,
+    target: str,
+    family: Literal["auto", "gaussian", "binomial", "poisson", "gamma"] = "auto",
+    memory: str | None = None,
+    tuner: Literal["mixture", "logrms"] = "mixture",
+    out: Path = Path("run"),
+    predictions: Annotated[Path | None, DASH] = None,
+    time: str | None = None,
+    keep: Annotated[list[str] | None, ONE_WAY] = None,
+    drop: Annotated[list[str] | None, ONE_WAY] = None,
+    lags: Annotated[list[str] | None, ONE_WAY] = None,
+    checkpoint: Path | None = None,
+    every: int = 10_000,
+    on_error: Literal["stop", "skip"] = "stop",
+    quiet: Annotated[bool, ONE_WAY] = False,
+) -> int:
+    """Learn a file or a pipe row by row; write predictions, a report, and the model.
+
+    Each row is predicted before it is learnt. A column of numbers is a feature; text becomes one feature per level;
+    dates become season, day of the week and hour. A missing value is replaced by the last one, and a feature marks it.
+    Nothing has to be tuned.
+
+    Example: streamlasso run data.csv --target y
+
+    Example: streamlasso run data.csv --target y --lags y:1,24 --checkpoint run.safetensors
+
+    Example: tail -n +1 -f data.csv | streamlasso run - --target y --predictions - --quiet
+
+    Parameters
+    ----------
+    data
+        CSV, TSV, JSON lines, Parquet or Arrow, also compressed with gzip; - is standard input.
+    target
+        The column to predict. Text is read as classes.
+    family
+        What the target is: a number (gaussian), two or more classes (binomial), a count (poisson) or a positive number
+        (gamma). auto decides from the first rows and prints what it chose.
+    memory
+        How the past is forgotten: a forgetting factor, say 0.99, or a number of rows, say 500. Left out: learnt from
+        the data.
+    tuner
+        mixture, or logrms: one model with one penalty, which takes half the time and usually predicts less well.
+    out
+        The directory for report.html, trace.parquet, coefficients.parquet, figure.png, figure.svg and
+        model.safetensors; made if it is not there.
+    predictions
+        The file for predictions, written as they are made: .csv, .tsv, .jsonl, .parquet (a folder of parts), or - for
+        standard output. Left out: predictions.csv in --out.
+    time
+        The column with the time of each row. Left out: the first column of dates, if there is one.
+    keep
+        Use only these columns: --keep a,b or --keep a --keep b.
+    drop
+        Leave these columns out.
+    lags
+        Earlier values as features: --lags y:1,24 is the y of the row before and of 24 rows before.
+    checkpoint
+        A file to continue from. After an interruption, even a kill, the same command continues where it stopped.
+    every
+        The number of rows between two checkpoints.
+    on_error
+        What to do about a row that cannot be read: stop, or skip it.
+    quiet
+        Print only errors.
+    """
+    from streamlasso.run.command import run_and_report
+    from streamlasso.run.options import Options, parse_lags
+
+    options = Options(
+        data,
+        target,
+        out,
+        family=family,
+        memory=memory,
+        tuner=tuner,
+        predictions=predictions,
+        checkpoint=checkpoint,
+        every=every,
+        time=time,
+        keep=names_in(keep),
+        drop=names_in(drop),
+        lags=parse_lags(lags or []),
+        on_error=on_error,
+    )
+    make_directory(out)
+    return run_and_report(options, quiet=quiet)
+
+
+def predict(
+    model: Path,
+    data: Annotated[str, DASH],
+    /,
+    *,
+    out: Path | None = None,
+    on_error: Literal["stop", "skip"] = "stop",
+    quiet: Annotated[bool, ONE_WAY] = False,
+) -> None:
+    """Predict new rows with a model that `run` or Python saved; nothing is learnt.
+
+    The rows are read as by the run, as if they followed its last row: lags and missing values continue from there. If
+    the data have the target, the mean loss is printed.
+
+    Example: streamlasso predict run/model.safetensors new.csv --out predictions.csv
+
+    Parameters
+    ----------
+    model
+        run/model.safetensors, a checkpoint, or a file written by `save` in Python.
+    data
+        As for run; - is standard input.
+    out
+        A file that ends in .csv, .tsv, .jsonl or .parquet. Left out: CSV on standard output.
+    on_error
+        What to do about a row that cannot be read: stop, or skip it.
+    quiet
+        Print only predictions and errors.
+    """
+    from streamlasso.run.predict import predict_file
+
+    done = predict_file(model, data, out, on_error)
+    if not quiet:
+        loss = f"; mean loss {number(done.mean_loss)} on {done.scored:,} of them" if done.scored else ""
+        skipped = f"; {count(done.skipped, 'unreadable row')} left out" if done.skipped else ""
+        print(f"{count(done.rows, 'row')}{loss}{skipped}", file=sys.stderr)
+
+
+def inspect(model: Path, /) -> None:
+    """Show what is in a model file or a checkpoint: settings, rows learnt, penalty, active features, columns.
+
+    Example: streamlasso inspect run/model.safetensors
+
+    Parameters
+    ----------
+    model
+        run/model.safetensors, a checkpoint, or a file written by `save` in Python.
+    """
+    from rich.console import Console
+
+    from streamlasso.run.inspect import tables_of
+
+    Console().print(*tables_of(model))
+
+
+def demo(*, out: Path = Path("demo")) -> None:
+    """Run on a simulated stream with known coefficients; print how the model compares, and write a report.
+
+    The stream is the paper's: 300 rows of 20 correlated features, of which 16, then 4, then 16 again matter. It is
+    written as a CSV file, learnt by `streamlasso run`, and compared with fixed penalties, with the best of them in
+    hindsight, and with the true coefficients.
+
+    Example: streamlasso demo --out demo
+
+    Parameters
+    ----------
+    out
+        The directory for stream.csv and the files of `streamlasso run`; made if it is not there.
+    """
+    from streamlasso.run.demo import run_demo
+
+    make_directory(out)
+    run_demo(out)

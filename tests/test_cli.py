@@ -58,13 +58,3 @@ def test_help_needs_no_heavy_module():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "loaded set()"
-
-
-# --- bench ------------------------------------------------------------------------------------------------------------
-
-
-def test_bench_names_what_is_wrong(tmp_path, capsys):
-    assert main(["bench", "streams", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--tasks", "elec3"]) == 2
-    assert "elec3" in capsys.readouterr().err
-    assert main(["bench", "streams", "--data", str(tmp_path), "--out", str(tmp_path / "out"), "--tasks", "elec2"]) == 2
-    assert "--data" in capsys.readouterr().err

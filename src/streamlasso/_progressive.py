@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso.baselines import RunningMean
-from streamlasso.core.engine import RECORD, STATUS
+from streamlasso.core.record import RECORD, STATUS
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import losses_of

@@ -64,3 +64,16 @@ def listed_things(thing: str, names: Sequence[str], most: int | None = None) -> 
     ('column a', 'columns a and b')
     """
     return f"{thing}{'' if len(names) == 1 else 's'} {listed(names, most)}"
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Cells as a table in Markdown.
+
+    >>> print(markdown_table(["x", "y"], [["1", "2"]]), end="")
+    | x | y |
+    |---|---|
+    | 1 | 2 |
+    """
+    rule = f"|{'---|' * len(head)}\n"
+    first, *others = (f"| {' | '.join(row)} |\n" for row in [head, *rows])
+    return "".join([first, rule, *others])

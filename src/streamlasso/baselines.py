@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.engine import RECORD
 from streamlasso.core.learner import Learner
+from streamlasso.core.record import RECORD
 from streamlasso.families import Family
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1

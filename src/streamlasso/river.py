@@ -34,7 +34,6 @@ from streamlasso.estimators.multiclass import (
 )
 from streamlasso.estimators.parameters import ATTRIBUTES, FAMILY, METHOD, NAMED_PARAMETERS, Parameters
 from streamlasso.families import Binomial
-from streamlasso.selection import Selected, selected, single
 from streamlasso.settings import build_learner
 
 __all__ = ["RAPClassifier", "RAPRegressor"]

@@ -73,10 +73,10 @@ def test_rows_are_encoded_as_by_run(numbers, tmp_path):
     task, _ = read_task(StreamFile(str(numbers), "y"))
     run = Run(Options(str(numbers), "y", out=tmp_path / "run"))
     assert run.go()
-    assert task.names == run.encoder.features
+    assert task.names == run.state.encoder.features
     trace = progressive(RAPRegressor(), task.X, task.y)
-    np.testing.assert_allclose(run.learning.estimator.lambda_, trace.lam[-1])
-    run.disown()
+    np.testing.assert_allclose(run.state.learning.estimator.lambda_, trace.lam[-1])
+    run.abandon()
 
 
 def test_the_previous_target_is_a_feature_with_lagged(numbers):
@@ -155,13 +155,13 @@ def test_the_same_command_continues_and_another_stream_is_refused(numbers, tmp_p
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--target", "z"], "--target z is no column"),
+        (["--target", "z"], "--target z is not a column"),
         (["--target", "y", "--rows", "99"], "--rows 99 is too few"),
         (["--target", "y", "--methods", "vw"], "vw: unknown; the methods are"),
         (["--target", "y", "--jobs", "0"], "at least one process"),
         (["--target", "y", "--family", "gamma"], "gamma"),
         (["--target", "y", "--drop", "q"], "--drop q"),
-        (["--target", "y", "--drop", "x,city"], "no feature left"),
+        (["--target", "y", "--drop", "x,city"], "no feature is left"),
         (["--target", "same"], "there is nothing to predict"),
         ([], "target"),
     ],

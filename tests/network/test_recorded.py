@@ -282,7 +282,7 @@ def test_one_bad_subject_does_not_stop_the_others(tmp_path, capsys):
         (["{series}", "--tr", "1", "--start", "inf"], "--start inf"),
         (["{series}", "--out", "{series}"], "name another directory"),
         (["{series}", "{series}"], "two files for subject one"),
-        (["{tmp}/notes.txt"], "notes.txt: there is nothing in it"),
+        (["{tmp}/notes.txt"], "notes.txt: it is empty"),
         (["{tmp}/series.mat"], "has an unknown format"),
     ],
 )

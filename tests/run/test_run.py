@@ -297,7 +297,7 @@ def test_the_summary_is_what_the_trace_says(n, tmp_path, go, monkeypatch):
         lam = trace["lam"].to_numpy()[start:stop]
         np.testing.assert_array_equal(summary.lam_range[k, :, 0], [lam.min(), lam.max()])
         model.partial_fit(X[start:stop], y[start:stop])
-        np.testing.assert_array_equal(summary.coef[k], selected(model.learners_[0]).coef)
+        np.testing.assert_array_equal(summary.coef[k], model.selected_.coef)
         assert summary.t[k] == stop - 1
     loss = trace["loss"].to_numpy()
     np.testing.assert_allclose(summary.mean_loss, loss[1:].mean(), rtol=1e-12)

@@ -23,7 +23,7 @@ from streamlasso.bench.summary import (
     standing,
     tasks_of,
 )
-from streamlasso.report.plots import DARK, GREY, LIGHT
+from streamlasso.report.colours import DARK, GREY, LIGHT
 
 #: Relative losses beyond this are drawn at the edge.
 WORST_DRAWN = 2.0

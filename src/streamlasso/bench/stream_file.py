@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +10,10 @@ import numpy as np
 from streamlasso._text import count
 from streamlasso.bench.losses import BURN_IN
 from streamlasso.bench.task import FAMILIES, Task
-from streamlasso.encoding import Encoder, Target
-from streamlasso.encoding.encoder import Encoded
-from streamlasso.encoding.forms import forms_of
-from streamlasso.encoding.reading import joined
-from streamlasso.encoding.remarks import remarks
-from streamlasso.encoding.target import nearest
-from streamlasso.run.run import CHUNK, MOST_MIXED, complainer, named
-from streamlasso.sources import Complaints, open_source
-from streamlasso.sources.base import Block, Source
+from streamlasso.encoding import Encoder, Target, detect_encoder
+from streamlasso.encoding.suggestions import refuse_unknown
+from streamlasso.run.data import Data
+from streamlasso.run.state import MOST_MIXED
 
 #: Rows that are read by default, and the fewest that can be compared on.
 ROWS, FEWEST_ROWS = 5000, 2 * BURN_IN
@@ -70,17 +63,17 @@ def read_task(file: StreamFile) -> tuple[Task, list[str]]:
     >>> task.name, task.family, task.X.shape, task.names
     ('visits', 'poisson', (120, 1), ['rain'])
     """
-    complaints = Complaints(file.on_error)
-    source = open_source(file.data, complaints)
-    blocks = named(file.data, source.blocks())
-    first = _first_blocks(file, source, blocks)
-    encoder = _encoder(file, first, source.reach)
-    X, y, all_read = _rows(file, encoder, chain(first, blocks), complaints)
+    data = Data(file.data, file.on_error)
+    first = data.first_rows()
+    refuse_unknown("--target", file.target, data.columns)
+    columns = {"keep": file.keep, "drop": file.drop, "lags": file.lags, "time": file.time}
+    encoder = detect_encoder(first, file.target, file.family, **columns)
+    X, y, all_read = _rows(file, encoder, data)
     _refuse(file, X, y)
     varies = np.ptp(X, axis=0) > 0
     names = [name for name, kept in zip(encoder.features, varies, strict=True) if kept]
     task = _task(file.name, encoder.target, np.ascontiguousarray(X[:, varies]), y, names)
-    return task, [*_introduction(task, encoder.target), *encoder.notes, *_left_out(file, complaints, all_read)]
+    return task, [*_introduction(task, encoder.target), *encoder.notes, *_left_out(file, data, all_read)]
 
 
 def _task(name: str, target: Target, X: np.ndarray, y: np.ndarray, names: list[str]) -> Task:
@@ -93,37 +86,12 @@ def _task(name: str, target: Target, X: np.ndarray, y: np.ndarray, names: list[s
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _first_blocks(file: StreamFile, source: Source, blocks: Iterator[Block]) -> list[Block]:
-    """Enough rows to tell the kinds of the columns from, or all there are."""
-    first: list[Block] = []
-    while sum(len(block.rows) for block in first) < source.reach and (block := next(blocks, None)) is not None:
-        first.append(block)
-    if not first:
-        raise ValueError(f"{file.data} has no rows")
-    if file.target not in source.columns:
-        raise ValueError(f"--target {file.target} is no column of {file.data}: {nearest(file.target, source.columns)}")
-    return first
-
-
-def _encoder(file: StreamFile, blocks: list[Block], reach: int) -> Encoder:
-    first = joined([block.rows for block in blocks], reach)
-    forms = forms_of(first)
-    target = Target.guess(file.target, first[file.target], file.family, forms.get(file.target))
-    encoder = Encoder.from_first_rows(
-        first, target, keep=file.keep, drop=file.drop, lags=file.lags, time=file.time, forms=forms
-    )
-    encoder.notes += remarks(first, encoder, forms)
-    return encoder
-
-
-def _rows(
-    file: StreamFile, encoder: Encoder, blocks: Iterable[Block], complaints: Complaints
-) -> tuple[np.ndarray, np.ndarray, bool]:
+def _rows(file: StreamFile, encoder: Encoder, data: Data) -> tuple[np.ndarray, np.ndarray, bool]:
     """The rows with a target (and, where lags were asked for, with a past), their targets, and whether that is all."""
     parts: list[tuple[np.ndarray, np.ndarray]] = []
     n_rows, classes = 0, encoder.target.classes is not None
-    for rows in _encoded(file, encoder, blocks, complaints):
-        usable = rows.known & (rows.target >= 0 if classes else ~np.isnan(rows.target))
+    for rows, _ in data.encoded(encoder):
+        usable = rows.has_past & (rows.target >= 0 if classes else ~np.isnan(rows.target))
         parts.append((rows.X[usable], rows.target[usable].astype(float)))
         n_rows += int(usable.sum())
         if n_rows > file.rows:
@@ -132,14 +100,6 @@ def _rows(
     X = np.vstack([np.pad(X, [(0, 0), (0, len(encoder.features) - X.shape[1])]) for X, _ in parts])
     y = np.concatenate([y for _, y in parts])
     return X[: file.rows], y[: file.rows], n_rows <= file.rows
-
-
-def _encoded(file: StreamFile, encoder: Encoder, blocks: Iterable[Block], complaints: Complaints) -> Iterator[Encoded]:
-    for block in blocks:
-        cells = encoder.read(block.rows)
-        for start in range(0, len(cells), CHUNK):
-            part = cells.part(slice(start, min(start + CHUNK, len(cells))))
-            yield encoder.encode(part, complainer(complaints, file.data, block, start))
 
 
 # --- errors and notes -------------------------------------------------------------------------------------------------
@@ -171,8 +131,8 @@ def _introduction(task: Task, target: Target) -> list[str]:
     return [f"{task.name}: {n_rows}, {n_features}; target {target.name}: {kinds[task.family]} ({how})"]
 
 
-def _left_out(file: StreamFile, complaints: Complaints, all_read: bool) -> list[str]:
+def _left_out(file: StreamFile, data: Data, all_read: bool) -> list[str]:
     notes = [] if all_read else [f"the file has more rows: --rows N reads the first N instead of {file.rows:,}"]
-    if complaints.n:
-        notes.append(f"{count(complaints.n, 'unreadable row')} left out, the first: {complaints.kept[0]}")
+    if data.n_bad:
+        notes.append(f"{count(data.n_bad, 'unreadable row')} left out, the first: {data.bad_examples[0]}")
     return notes

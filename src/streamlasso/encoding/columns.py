@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow
 
-from streamlasso.core.engine import LARGEST
+from streamlasso.core.values import LARGEST
 from streamlasso.encoding import dates, reading
 from streamlasso.encoding.number_formats import example
 

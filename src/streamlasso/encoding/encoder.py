@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pyarrow
 
-from streamlasso.core.engine import LARGEST
+from streamlasso.core.values import LARGEST
 from streamlasso.encoding.columns import MOST_LEVELS, OTHER, Column, column_from
 from streamlasso.encoding.lags import Lags
 from streamlasso.encoding.suggestions import suggestion

@@ -53,6 +53,12 @@ def encoder_for(
     keep, drop : the columns to use, if not all, and those to leave out
     lags : for columns or the target, how many rows back earlier values are features
     time : the column with the time of each row; None takes the first column of dates
+
+    >>> import pyarrow
+    >>> from streamlasso.encoding import Target, encoder_for
+    >>> rows = pyarrow.RecordBatch.from_pydict({"a": [1, 2], "b": ["u", "v"], "y": [0.5, 1.5]})
+    >>> encoder_for(rows, Target.guess("y", rows["y"], "auto"), drop=["a"], lags={"y": [1]}).features
+    ['b = u', 'b = v', 'y lag 1']
     """
     formats, keep, drop = formats or {}, list(keep), list(drop)
     _refuse_unknown(rows, {"--keep": keep, "--drop": drop, "--lags": lags or {}, "--time": [time] if time else []})

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow
 
 from streamlasso._text import listed
-from streamlasso.core.engine import LARGEST
+from streamlasso.core.values import LARGEST
 from streamlasso.encoding import reading
 from streamlasso.encoding.columns import Column, NumberColumn, TextColumn
 from streamlasso.families import FAMILIES, Family

@@ -12,7 +12,6 @@ from streamlasso.core.selected import Selected
 from streamlasso.estimators.base import RAP
 from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, FAMILY, METHOD, PARAMETERS
 from streamlasso.estimators.validation import numbers_of, refuse_no_target
-from streamlasso.selection import Selected, selected
 from streamlasso.settings import as_family
 
 

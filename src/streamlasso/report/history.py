@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso._text import count, listed, number, number_range
+from streamlasso._text import count, number, number_range
+from streamlasso.core.record import ADVICE
 from streamlasso.report.changes import Change
 from streamlasso.report.coefficient_plot import plot_coefficients
 from streamlasso.report.page import bar, drawn, image, paragraph, section, table
@@ -49,9 +50,8 @@ def _part_of_the_stream(summary: Summary, part: slice) -> list[str]:
 
 def _trouble(summary: Summary) -> str:
     """Steps that were not exact; to wait for something to fit is no trouble."""
-    found = [f"{word} ({n:,})" for word, n in sorted(summary.status.items()) if word not in ("ok", "waiting")]
-    note = f"Steps that were not exact, and used the documented fallback: {listed(found)}." if found else ""
-    return paragraph(note, "note")
+    found = [(word, n) for word, n in sorted(summary.status.items()) if word not in ("ok", "waiting")]
+    return "".join(paragraph(f"Steps that were not exact: {word} ({n:,}). {ADVICE[word]}", "note") for word, n in found)
 
 
 def active_now(summary: Summary) -> str:

@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 from pyarrow import parquet
 
-from streamlasso.report.plots import DARK, GREY, LIGHT
+from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.reproduce.axes import REGRESSIONS, Figures, frame, plain_numbers
 from streamlasso.reproduce.comparison import LearnerSummary
 from streamlasso.reproduce.learners import (

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from pyarrow import parquet
 
-from streamlasso.report.plots import DARK, LIGHT
+from streamlasso.report.colours import DARK, LIGHT
 from streamlasso.reproduce.axes import REGRESSIONS, Figures, frame
 from streamlasso.reproduce.learners import RAP
 from streamlasso.reproduce.stationary import LOG_RMS, RuleSummary

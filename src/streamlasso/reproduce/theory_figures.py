@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from pyarrow import parquet
 
 from streamlasso.report.colours import DARK, GREY, LIGHT
-from streamlasso.reproduce.figures import frame
-from streamlasso.reproduce.theory import DIAGONAL, EXACT, GRADIENTS, OUTCOMES, UPDATED, Line
+from streamlasso.reproduce.axes import Figures, frame, plain_numbers
+from streamlasso.reproduce.lasso_pieces import DIAGONAL, EXACT, GRADIENTS, OUTCOMES, UPDATED
+from streamlasso.reproduce.theory import StepSummary
 
 STEP_STYLES: tuple[dict[str, Any], ...] = (
     dict(color=DARK, linewidth=1.8),

@@ -10,11 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from streamlasso._text import number
-from streamlasso.core.mixture import MixtureLearner
+from streamlasso.core.selected import Selected
 from streamlasso.encoding import Encoder
 from streamlasso.run.saved import SavedModel
 from streamlasso.run.tables import summary_tables
-from streamlasso.selection import selected
 
 #: Lines of a table.
 MOST_COLUMNS = 30
@@ -50,7 +49,7 @@ def _facts(saved: SavedModel) -> dict[str, Any]:
         "features": estimator.n_features_in_,
         "lam": ", ".join(number(each.lam) for each in estimator.learners_),
         "lam_max": ", ".join(number(each.lam_max) for each in estimator.learners_),
-        "selected model": _selected(learner),
+        "selected model": _selected(learner.selected()) if hasattr(estimator, "selected_") else None,
         "target": run.get("options", {}).get("target"),
         "rows read": f"{run['position']:,}" if run else None,
         "written by": f"streamlasso {run['streamlasso']}" if run else None,
@@ -58,10 +57,7 @@ def _facts(saved: SavedModel) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _selected(learner: Any) -> str | None:
-    if not isinstance(learner, MixtureLearner):
-        return None
-    best = selected(learner)
+def _selected(best: Selected) -> str:
     return f"{len(best.support)} features, lam {number(best.lam)}, {best.memory}, since row {best.since:,}"
 
 

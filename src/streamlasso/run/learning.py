@@ -9,14 +9,12 @@ import numpy as np
 from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso._progressive import learn_rows
 from streamlasso.baselines import ClassBaselines, NumberBaselines
-from streamlasso.core.engine import RECORD, STATUS
-from streamlasso.core.mixture import MixtureLearner
+from streamlasso.core.record import RECORD, STATUS
 from streamlasso.encoding import Target
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of
 from streamlasso.families import Family
 from streamlasso.report.summarise import SUMS, Snapshot
-from streamlasso.selection import selected
 
 #: Stands for the second class until there is one.
 NONE_YET = "(none yet)"

@@ -150,7 +150,7 @@ def test_archives_may_hold_the_names_under_any_key(tmp_path):
 
 
 REFUSED = {
-    "empty.csv": ("", "nothing in it"),
+    "empty.csv": ("", "it is empty"),
     "no_rows.csv": ("a,b\n", "no rows below the column names"),
     "ragged.csv": ("a,b\n1,2\n3\n", "line 3"),
     "word.csv": ("a,b\n1,2\n3,oops\n", "column b, row 2: 'oops' is not a number"),

@@ -195,7 +195,7 @@ def test_where_the_stream_is_cut_does_not_matter(monkeypatch, batch_size, rows):
     assert len(trace) == 100
 
 
-def test_a_fitted_model_goes_on():
+def test_a_fitted_model_continues():
     X, y = stream_for(RAPRegressor())
     whole = progressive(RAPRegressor(), X, y)
     model = RAPRegressor()
@@ -212,10 +212,10 @@ def test_a_fitted_model_goes_on():
 def test_a_bad_last_row_is_refused_whole():
     X, y = stream_for(RAPRegressor())
     X[-1, 2] = np.nan
-    fresh = RAPRegressor()
+    new = RAPRegressor()
     with pytest.raises(ValueError, match="NaN"):
-        progressive(fresh, X, y)
-    assert not hasattr(fresh, "learners_")
+        progressive(new, X, y)
+    assert not hasattr(new, "learners_")
     fitted, twin = (RAPRegressor().fit(X[:30], y[:30]) for _ in range(2))
     with pytest.raises(ValueError, match="NaN"):
         progressive(fitted, X[30:], y[30:])
@@ -299,7 +299,7 @@ def test_baseline_of_a_family_of_ones_own_is_the_mean_too():
 
 
 @pytest.mark.parametrize("family", [Gaussian(), Binomial(), Poisson(), Gamma(), OwnPoisson()])
-def test_baseline_goes_on_where_it_was(family):
+def test_baseline_continues_where_it_was(family):
     y = np.random.default_rng(0).integers(0, 2, size=40) + (1.0 if isinstance(family, Gamma) else 0.0)
     pieces = RunningMean(family)
     together = np.concatenate([pieces.etas(y[:13]), pieces.etas(y[13:])])
@@ -500,7 +500,7 @@ class Refuses(PlainGaussian):
         raise ZeroDivisionError
 
 
-def test_a_family_that_raises_after_the_last_row_leaves_a_fresh_model_fresh():
+def test_a_family_that_raises_after_the_last_row_leaves_a_new_model_unfitted():
     model = RAPRegressor(family=Refuses())
     X = np.random.default_rng(0).normal(size=(20, 2))
     with pytest.raises(ZeroDivisionError):
@@ -508,7 +508,7 @@ def test_a_family_that_raises_after_the_last_row_leaves_a_fresh_model_fresh():
     assert vars(model).keys() == vars(RAPRegressor()).keys()
 
 
-def test_a_refused_response_leaves_a_fresh_model_fresh():
+def test_a_refused_response_leaves_a_new_model_unfitted():
     model = RAPRegressor()
     with pytest.raises(ValueError, match="NaN"):
         progressive(model, np.zeros((3, 2)), [1.0, np.nan, 2.0])

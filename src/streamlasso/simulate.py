@@ -1,4 +1,4 @@
-"""The paper's simulated streams: correlated features, coefficients that change abruptly, and the truth kept."""
+"""The paper's simulated streams: correlated features, coefficients that change abruptly, and the true ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DENSE, SPARSE = 0.8, 0.2
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Rows, and what made them: `beta[t]` are the coefficients that row t was drawn with, `regime[t]` its regime."""
+    """Rows, and what generated them: `beta[t]` are the true coefficients of row t, `regime[t]` its regime."""
 
     X: np.ndarray
     y: np.ndarray
@@ -32,8 +32,8 @@ class Stream:
 
     @property
     def floor(self) -> np.ndarray:
-        """The loss of each row under its true coefficients: no model can do better but by luck."""
-        return self.family.loss(self.y, np.einsum("ij,ij->i", self.X, self.beta))
+        """The loss of each row under its true coefficients: a model can only do better by chance."""
+        return self.family.losses(self.y, np.einsum("ij,ij->i", self.X, self.beta))
 
 
 def simulate(
@@ -48,7 +48,7 @@ def simulate(
 
     Within a regime rows are x ~ N(0, Sigma), where Sigma has five equal blocks with correlation 0.8; a share of the
     coefficients, chosen at random, is standard normal and the rest are 0; y comes from the family (None: Gaussian, unit
-    noise) with eta = x'beta. Each regime deals the features to the blocks anew. The default is the paper's
+    noise) with eta = x'beta. Each regime assigns the features to the blocks at random. The default is the paper's
     dense-sparse-dense stream.
 
     >>> from streamlasso.simulate import simulate

@@ -90,7 +90,7 @@ def test_as_a_loop_over_rows_would(rows, cuts, reach):
 
 
 @given(st.lists(cells, min_size=2, max_size=30), st.integers(1, 29))
-def test_a_state_that_is_saved_goes_on_as_if_never_saved(rows, cut):
+def test_a_state_that_is_saved_continues_as_if_never_saved(rows, cut):
     rows[0] |= {"a": 1.5, "b": "u"}
     table = table_of(rows)
     cut = min(cut, len(rows) - 1)

@@ -56,7 +56,7 @@ def test_columns_that_give_the_target_are_found(columns, leaking):
     ],
     ids=["a little noise", "classes", "a product", "one odd row", "few rows", "one value", "many levels for few rows"],
 )
-def test_no_alarm_where_it_was_learnt_honestly(columns):
+def test_no_alarm_where_the_target_is_not_given(columns):
     assert found(**columns) == []
 
 

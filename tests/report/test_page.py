@@ -146,7 +146,7 @@ def test_headline_and_table_say_what_the_trace_says(trace, tmp_path):
         assert page.row(name) == [name, f"{mean:.3g}", f"{loss[-60:].mean():.3g}", f"{np.sqrt(2 * mean):.3g}"]
 
 
-def test_a_model_that_lost_is_said_to_have_lost(tmp_path):
+def test_a_model_that_lost_is_reported_as_such(tmp_path):
     trace = regression()
     page = page_of(replace(trace, loss=trace.baseline * 1.25), tmp_path)
     assert "did not beat the running mean: its loss was 25 % higher" in page.text
@@ -204,7 +204,7 @@ def test_settings_and_versions_are_there(trace, tmp_path):
     assert f"numpy {np.__version__}" in page.text
 
 
-def test_trouble_is_said(tmp_path):
+def test_inexact_steps_are_reported(tmp_path):
     trace = regression()
     status = trace.status.copy()
     status[5:8] = "singular"

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from pyarrow import csv
 
+from streamlasso._arguments import parse_lags
 from streamlasso.cli import main
-from streamlasso.run.options import FINAL, Options, parse_lags
+from streamlasso.run.options import FINAL, Options
 
 COMMAND = [sys.executable, "-c", "import sys; from streamlasso.cli import main; sys.exit(main())"]
 
@@ -88,7 +89,7 @@ def test_a_half_written_last_line(refused, mixed_csv, tmp_path):
     assert "line 601: it has" in refused(tmp_path / "cut.csv", "--target", "y")
 
 
-def test_after_the_line_is_fixed_the_run_goes_on(mixed_csv, tmp_path, monkeypatch, undrawn):
+def test_after_the_line_is_fixed_the_run_continues(mixed_csv, tmp_path, monkeypatch, undrawn):
     monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 100)
     monkeypatch.setattr("streamlasso.sources.lines.BLOCK_BYTES", 4096)
     lines = mixed_csv.read_text().splitlines()
@@ -156,7 +157,7 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(mixed_csv, tmp_path):
         (["--target", "y", "--keep", "xx"], "--keep xx"),
         (["--target", "city", "--family", "gaussian"], "--family gaussian needs numbers"),
         (["--target", "y", "--family", "poisson"], "poisson"),
-        (["--target", "y", "--predictions", "said.doc"], "an unknown format"),
+        (["--target", "y", "--predictions", "predictions.doc"], "an unknown format"),
         (["--target", "y", "--predictions", "-", "--checkpoint", "c"], "--checkpoint needs --predictions in a file"),
         (["--family", "normal", "--target", "y"], "normal"),
         ([], "--target"),

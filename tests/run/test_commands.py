@@ -57,9 +57,9 @@ def test_a_run_leaves_its_files(whole):
     folder, _, _ = whole
     names = ["coefficients.parquet", "figure.png", "figure.svg", "model.safetensors", "predictions.csv"]
     assert sorted(path.name for path in (folder / "out").iterdir()) == [*names, "report.html", "trace.parquet"]
-    said = csv.read_csv(folder / "out" / "predictions.csv")
-    assert said.column_names == ["row", "time", "y", "prediction"]
-    assert len(said) == len(parquet.read_table(folder / "out" / "trace.parquet")) == 600
+    predicted = csv.read_csv(folder / "out" / "predictions.csv")
+    assert predicted.column_names == ["row", "time", "y", "prediction"]
+    assert len(predicted) == len(parquet.read_table(folder / "out" / "trace.parquet")) == 600
     assert (folder / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
     table = parquet.read_table(folder / "out" / "coefficients.parquet")
     last = RAPRegressor.load(folder / "out" / "model.safetensors")
@@ -93,8 +93,8 @@ def test_predict_continues_where_the_run_ended(whole, tmp_path, capsys):
 def test_predict_writes_a_file_and_refuses_other_columns(whole, tmp_path, capsys):
     folder, _, _ = whole
     model = str(folder / "out" / "model.safetensors")
-    assert main(["predict", model, str(folder / "mixed.csv"), "--out", str(tmp_path / "said.parquet")]) == 0
-    assert len(parquet.read_table(tmp_path / "said.parquet")) == 600
+    assert main(["predict", model, str(folder / "mixed.csv"), "--out", str(tmp_path / "predicted.parquet")]) == 0
+    assert len(parquet.read_table(tmp_path / "predicted.parquet")) == 600
     (tmp_path / "other.csv").write_text("when,x,town,y\n2024-01-01,1,2,3\n")
     assert main(["predict", model, str(tmp_path / "other.csv"), "--out", str(tmp_path / "other.jsonl")]) == 2
     assert "there is no column 'z'" in capsys.readouterr().err
@@ -103,16 +103,16 @@ def test_predict_writes_a_file_and_refuses_other_columns(whole, tmp_path, capsys
     assert "not a streamlasso checkpoint" in capsys.readouterr().err
 
 
-def test_what_is_odd_in_a_file_is_said_and_predict_reads_it_alike(tmp_path, capsys, undrawn, monkeypatch):
+def test_what_is_unusual_in_a_file_is_printed_and_predict_reads_it_the_same_way(tmp_path, capsys, undrawn, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [(i * 7 % 11 / 4, i * 5 % 13 / 2) for i in range(120)]
     text = "".join(f"{x};{z};{1_700_000_000 + 60 * i};{x + z}\n" for i, (x, z) in enumerate(rows))
     (tmp_path / "old.csv").write_text("x;z;timestamp;y\n" + text.replace(".", ","))
     assert main(["run", "old.csv", "--target", "y", "--out", "out", "--tuner", "logrms"]) == 0
-    said = words(capsys.readouterr().err)
-    assert "'1,75' is read as 1.75 (columns x, z and y)" in said
-    assert "timestamp is read as seconds since 1970" in said
-    assert "y can be computed from z and x: if they are not known before y, use --drop z,x" in said
+    printed = words(capsys.readouterr().err)
+    assert "'1,75' is read as 1.75 (columns x, z and y)" in printed
+    assert "timestamp is read as seconds since 1970" in printed
+    assert "y can be computed from z and x: if they are not known before y, use --drop z,x" in printed
     assert "'1,75' is read as 1.75" in (tmp_path / "out" / "report.html").read_text().replace("&#x27;", "'")
     new = ["x;z;timestamp;y", "1.5;2;1700000000;", "1,5;2;1700000000;3,5"]
     (tmp_path / "new.csv").write_text("\n".join(new) + "\n")
@@ -126,7 +126,7 @@ def test_what_is_odd_in_a_file_is_said_and_predict_reads_it_alike(tmp_path, caps
     assert (row, time, y) == ("2", "2023-11-14 22:13:20", "3.5")
 
 
-def test_whole_numbers_that_may_be_classes_are_said_with_the_option(tmp_path, capsys, undrawn):
+def test_whole_numbers_that_may_be_classes_are_printed_with_the_option(tmp_path, capsys, undrawn):
     (tmp_path / "data.csv").write_text("x,y\n" + "".join(f"{i % 7},{i % 7 % 3}\n" for i in range(60)))
     arguments = [
         "run",
@@ -141,24 +141,24 @@ def test_whole_numbers_that_may_be_classes_are_said_with_the_option(tmp_path, ca
     assert main(arguments) == 0
     assert "y is 0, 1, 2: if these are classes, not amounts, use --family binomial" in words(capsys.readouterr().err)
     assert main([*arguments, "--family", "binomial"]) == 0
-    said = words(capsys.readouterr().err)
-    assert "target y: 3 classes (0, 1, 2), family binomial (as given)" in said
-    assert "if these are classes" not in said
+    printed = words(capsys.readouterr().err)
+    assert "target y: 3 classes (0, 1, 2), family binomial (as given)" in printed
+    assert "if these are classes" not in printed
 
 
-def test_predict_does_not_judge_classes_that_the_model_never_met(tmp_path, capsys, undrawn, monkeypatch):
+def test_predict_does_not_score_classes_that_the_model_has_never_seen(tmp_path, capsys, undrawn, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [(i * 7 % 11 - 5, "yes" if i * 7 % 11 > 4 else "no") for i in range(120)]
     (tmp_path / "old.csv").write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))
     (tmp_path / "known.csv").write_text("x,y\n1,yes\n-1,no\n")
     (tmp_path / "new.csv").write_text("x,y\n1,yes\n0,maybe\n2,never\n-1,no\n")
     assert main(["run", "old.csv", "--target", "y", "--quiet"]) == 0
-    judged = []
+    losses = []
     for name in ("known", "new"):
-        assert main(["predict", "run/model.safetensors", f"{name}.csv", "--out", f"{name}-said.csv"]) == 0
-        judged.append(re.search(r"mean loss (\S+) on 2 of them", capsys.readouterr().err)[1])
-    assert judged[0] == judged[1]
-    assert csv.read_csv("new-said.csv")["y"].to_pylist() == ["yes", "maybe", "never", "no"]
+        assert main(["predict", "run/model.safetensors", f"{name}.csv", "--out", f"{name}-predicted.csv"]) == 0
+        losses.append(re.search(r"mean loss (\S+) on 2 of them", capsys.readouterr().err)[1])
+    assert losses[0] == losses[1]
+    assert csv.read_csv("new-predicted.csv")["y"].to_pylist() == ["yes", "maybe", "never", "no"]
 
 
 @pytest.mark.parametrize("read", ["new.csv", "model.csv"])
@@ -183,9 +183,9 @@ def test_predict_takes_models_from_python(tmp_path, capsys):
     X.assign(other="text").to_csv(tmp_path / "data.csv", index=False)
     assert main(["predict", str(tmp_path / "model.safetensors"), str(tmp_path / "data.csv")]) == 0
     printed = capsys.readouterr()
-    said = pd.read_csv(pd.io.common.StringIO(printed.out))
-    assert said["prediction"].tolist() == model.predict(X).tolist()
-    np.testing.assert_allclose(said["probability"], model.predict_proba(X).max(axis=1))
+    predicted = pd.read_csv(pd.io.common.StringIO(printed.out))
+    assert predicted["prediction"].tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(predicted["probability"], model.predict_proba(X).max(axis=1))
 
 
 def test_inspect_shows_what_is_in_a_file(whole, tmp_path, capsys, monkeypatch):
@@ -246,9 +246,9 @@ def test_predictions_on_standard_output_are_alone_there(mixed_csv, tmp_path, cap
     arguments = ["run", str(mixed_csv), "--target", "city", "--out", str(tmp_path / "out"), "--predictions", "-"]
     assert main([*arguments, "--tuner", "logrms"]) == 0
     out, err = capfd.readouterr()
-    said = pd.read_csv(pd.io.common.StringIO(out))
-    assert list(said) == ["row", "time", "y", "prediction", "probability"]
-    assert len(said) == 600
+    predicted = pd.read_csv(pd.io.common.StringIO(out))
+    assert list(predicted) == ["row", "time", "y", "prediction", "probability"]
+    assert len(predicted) == 600
     assert "classes" in err
     assert "running mean" in err
 
@@ -275,7 +275,7 @@ def test_the_report_needs_no_network_and_says_what_matters(whole):
     assert page.links
     assert all(link.startswith("data:image/svg+xml;base64,") for link in page.links)
     text = words(" ".join(page.text))
-    for said in (
+    for expected in (
         "mixed.csv: y",
         "Over 600 rows the model's loss was",
         "lower than that of the running mean",
@@ -288,7 +288,7 @@ def test_the_report_needs_no_network_and_says_what_matters(whole):
         f"streamlasso {__version__}",
         "gaussian (guessed)",
     ):
-        assert said in text, said
+        assert expected in text, expected
     drawing = base64.b64decode(page.links[0].split(",")[1]).decode()
     for title in ("Penalty", "Loss", "Memory", "Active features"):
         assert title in drawing or "<path" in drawing

@@ -75,9 +75,9 @@ def test_rows_and_decimal_commas_are_as_before_after_an_interruption(tmp_path, u
         assert main(arguments(tmp_path / "data.csv", part, *more)) == 0
     assert main(arguments(tmp_path / "data.csv", whole, *more)) == 0
     same_run(whole, part)
-    said = csv.read_csv(part / "predictions.csv").to_pydict()
-    assert said["row"] == [i for i in range(300) if i not in (20, 130, 131, 250, 60, 132, 251)]
-    assert said["y"] == [float(rows[i].split(";")[2].replace(",", ".")) for i in said["row"]]
+    predicted = csv.read_csv(part / "predictions.csv").to_pydict()
+    assert predicted["row"] == [i for i in range(300) if i not in (20, 130, 131, 250, 60, 132, 251)]
+    assert predicted["y"] == [float(rows[i].split(";")[2].replace(",", ".")) for i in predicted["row"]]
 
 
 def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path, monkeypatch):
@@ -113,8 +113,7 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path
     assert rows == list(range(600))
 
 
-@pytest.mark.posix
-def test_ctrl_c_ends_with_a_report_and_the_same_command_goes_on(mixed, tmp_path):
+def test_ctrl_c_ends_with_a_report_and_the_same_command_continues(mixed, tmp_path):
     table = mixed(8000)
     csv.write_csv(table, tmp_path / "data.csv")
     whole, broken = tmp_path / "whole", tmp_path / "broken"
@@ -126,8 +125,8 @@ def test_ctrl_c_ends_with_a_report_and_the_same_command_goes_on(mixed, tmp_path)
         text=True,
     )
     deadline = time.monotonic() + 60
-    said = broken / "predictions.csv"
-    while time.monotonic() < deadline and not (said.exists() and said.stat().st_size > 5_000):
+    predicted = broken / "predictions.csv"
+    while time.monotonic() < deadline and not (predicted.exists() and predicted.stat().st_size > 5_000):
         time.sleep(0.002)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -137,7 +136,7 @@ def test_ctrl_c_ends_with_a_report_and_the_same_command_goes_on(mixed, tmp_path)
     assert "Traceback" not in err
     for name in ("report.html", "trace.parquet", "figure.png", "model.safetensors"):
         assert (broken / name).exists()
-    n = len(csv.read_csv(said))
+    n = len(csv.read_csv(predicted))
     assert 0 < n < 8000
     assert (
         len(parquet.read_table(broken / "trace.parquet"))
@@ -183,7 +182,7 @@ def test_a_file_that_has_grown_is_learnt_from_where_the_last_run_ended(mixed_csv
     assert (grown / "predictions.csv").read_bytes() == before
 
 
-def test_standard_input_that_is_replayed_goes_on(mixed_csv, tmp_path):
+def test_standard_input_that_is_replayed_continues(mixed_csv, tmp_path):
     text = mixed_csv.read_bytes()
     lines = text.splitlines(keepends=True)
     whole, cut = tmp_path / "whole", tmp_path / "cut"

@@ -39,12 +39,12 @@ def numbers_csv(path, n=700, p=5, seed=0, labels=None):
 
 def test_numbers_are_predicted_and_learnt_as_progressive_does(tmp_path, go):
     X, y = numbers_csv(tmp_path / "data.csv")
-    run, said, trace = go(tmp_path / "data.csv")
+    run, predicted, trace = go(tmp_path / "data.csv")
     model = RAPRegressor()
     expected = progressive(model, X, y)
-    np.testing.assert_array_equal(said["prediction"].to_numpy(), expected.prediction)
-    np.testing.assert_array_equal(said["y"].to_numpy(), y)
-    np.testing.assert_array_equal(said["row"].to_numpy(), np.arange(700))
+    np.testing.assert_array_equal(predicted["prediction"].to_numpy(), expected.prediction)
+    np.testing.assert_array_equal(predicted["y"].to_numpy(), y)
+    np.testing.assert_array_equal(predicted["row"].to_numpy(), np.arange(700))
     for name in (*NUMBERS, "baseline"):
         np.testing.assert_array_equal(trace[name].to_numpy(), expected[name], err_msg=name)
     np.testing.assert_array_equal(trace["status"].to_numpy(zero_copy_only=False), expected.status)
@@ -55,15 +55,15 @@ def test_numbers_are_predicted_and_learnt_as_progressive_does(tmp_path, go):
 @pytest.mark.parametrize("labels", [("down", "up"), (0, 1)])
 def test_classes_are_predicted_and_learnt_as_progressive_does(labels, tmp_path, go):
     X, y = numbers_csv(tmp_path / "data.csv", labels=labels)
-    run, said, trace = go(tmp_path / "data.csv")
+    run, predicted, trace = go(tmp_path / "data.csv")
     model = RAPClassifier()
     expected = progressive(model, X, y)
-    assert said["prediction"].to_pylist() == expected.prediction.tolist()
+    assert predicted["prediction"].to_pylist() == expected.prediction.tolist()
     for name in NUMBERS:
         np.testing.assert_array_equal(trace[name].to_numpy(), expected[name], err_msg=name)
     np.testing.assert_allclose(trace["baseline"].to_numpy(), expected.baseline, rtol=1e-12)
-    right = said["probability"].to_numpy()
-    chosen = said["prediction"].to_numpy(zero_copy_only=False) == y
+    right = predicted["probability"].to_numpy()
+    chosen = predicted["prediction"].to_numpy(zero_copy_only=False) == y
     assert log_loss(chosen, right) == pytest.approx(expected.loss.mean())
     np.testing.assert_array_equal(run.state.learning.estimator.coef_, model.coef_)
 
@@ -80,11 +80,11 @@ def test_persistence_of_classes_is_how_often_each_followed_the_last(tmp_path, go
 @pytest.mark.parametrize("options", [{"memory": "0.95"}, {"memory": "50"}, {"tuner": "logrms"}])
 def test_memory_and_tuner_are_obeyed(options, tmp_path, go):
     X, y = numbers_csv(tmp_path / "data.csv", n=200)
-    _, said, _ = go(tmp_path / "data.csv", **options)
+    _, predicted, _ = go(tmp_path / "data.csv", **options)
     memory = {"0.95": 0.95, "50": Window(50), None: None}[options.get("memory")]
     tuner = LogRMS() if options.get("tuner") == "logrms" else None
     expected = progressive(RAPRegressor(memory=memory, tuner=tuner), X, y)
-    np.testing.assert_array_equal(said["prediction"].to_numpy(), expected.prediction)
+    np.testing.assert_array_equal(predicted["prediction"].to_numpy(), expected.prediction)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "tsv", "csv.gz"])
@@ -101,16 +101,16 @@ def test_the_format_of_the_data_does_not_matter(form, mixed, tmp_path, go):
     else:
         path.write_bytes(gzip.compress((tmp_path / "data.csv").read_bytes()))
     _, expected, _ = go(tmp_path / "data.csv", out="one", lags={"y": [1, 5]})
-    _, said, _ = go(path, out="other", lags={"y": [1, 5]})
-    assert said.equals(expected)
+    _, predicted, _ = go(path, out="other", lags={"y": [1, 5]})
+    assert predicted.equals(expected)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "tsv"])
 def test_the_format_of_the_predictions_does_not_matter(form, mixed_csv, tmp_path, go):
     _, expected, _ = go(mixed_csv, out="one")
-    _, said, _ = go(mixed_csv, out="other", predictions=tmp_path / f"said.{form}")
-    assert said["prediction"].to_pylist() == expected["prediction"].to_pylist()
-    assert list(map(str, said["time"].to_pylist())) == list(map(str, expected["time"].to_pylist()))
+    _, predicted, _ = go(mixed_csv, out="other", predictions=tmp_path / f"predicted.{form}")
+    assert predicted["prediction"].to_pylist() == expected["prediction"].to_pylist()
+    assert list(map(str, predicted["time"].to_pylist())) == list(map(str, expected["time"].to_pylist()))
 
 
 def test_how_rows_come_through_a_pipe_does_not_matter(mixed_csv, tmp_path, go, monkeypatch):
@@ -131,8 +131,8 @@ def test_how_rows_come_through_a_pipe_does_not_matter(mixed_csv, tmp_path, go, m
             return len(piece)
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Dribble(), 1 << 16)))
-    _, said, trace = go("-", out="pipe", lags={"y": [1]})
-    assert said.equals(expected)
+    _, predicted, trace = go("-", out="pipe", lags={"y": [1]})
+    assert predicted.equals(expected)
     assert trace.equals(whole)
 
 
@@ -158,7 +158,7 @@ def test_predictions_can_be_followed_while_the_pipe_is_open(tmp_path, monkeypatc
 
 
 def test_late_features_are_as_if_they_had_been_0_all_along(mixed_csv, mixed, go):
-    run, said, _ = go(mixed_csv, drop=("when",))
+    run, predicted, _ = go(mixed_csv, drop=("when",))
     table = mixed()
     z = table["z"].to_pylist()
     filled = [next(v for v in reversed(z[: i + 1]) if v is not None) for i in range(len(z))]
@@ -167,7 +167,7 @@ def test_late_features_are_as_if_they_had_been_0_all_along(mixed_csv, mixed, go)
     columns |= {f"city = {name}": (city == name).astype(float) for name in ("Rome", "Oslo", "Lima", "Pisa")}
     X = np.column_stack([columns[name] for name in run.state.encoder.features])
     expected = progressive(RAPRegressor(), X, table["y"].to_numpy())
-    np.testing.assert_allclose(said["prediction"].to_numpy(), expected.prediction, atol=1e-7)
+    np.testing.assert_allclose(predicted["prediction"].to_numpy(), expected.prediction, atol=1e-7)
 
 
 def test_rows_without_a_target_are_predicted_and_not_learnt(tmp_path, go):
@@ -180,12 +180,12 @@ def test_rows_without_a_target_are_predicted_and_not_learnt(tmp_path, go):
     (tmp_path / "holes.csv").write_text("\n".join(lines) + "\n")
     there = np.setdiff1d(np.arange(300), empty)
     (tmp_path / "rest.csv").write_text("\n".join([lines[0], *(lines[i + 1] for i in there)]) + "\n")
-    _, said, trace = go(tmp_path / "holes.csv", out="holes")
+    _, predicted, trace = go(tmp_path / "holes.csv", out="holes")
     _, expected, whole = go(tmp_path / "rest.csv", out="rest")
-    assert len(said) == 300
-    assert said["y"].null_count == trace["loss"].null_count == 60
-    assert said["prediction"].null_count == 0
-    np.testing.assert_array_equal(said["prediction"].to_numpy()[there], expected["prediction"].to_numpy())
+    assert len(predicted) == 300
+    assert predicted["y"].null_count == trace["loss"].null_count == 60
+    assert predicted["prediction"].null_count == 0
+    np.testing.assert_array_equal(predicted["prediction"].to_numpy()[there], expected["prediction"].to_numpy())
     np.testing.assert_array_equal(trace["baseline"].to_numpy()[there], whole["baseline"].to_numpy())
     np.testing.assert_array_equal(trace["persistence"].to_numpy()[there], whole["persistence"].to_numpy())
 
@@ -201,8 +201,8 @@ def european(lines):
 def test_decimal_commas_do_not_matter(mixed_csv, tmp_path, go):
     (tmp_path / "europe.csv").write_text(european(mixed_csv.read_text().replace('"', "").splitlines()))
     _, expected, whole = go(mixed_csv, out="point", lags={"y": [1]})
-    run, said, trace = go(tmp_path / "europe.csv", out="comma", lags={"y": [1]})
-    assert said.equals(expected)
+    run, predicted, trace = go(tmp_path / "europe.csv", out="comma", lags={"y": [1]})
+    assert predicted.equals(expected)
     assert trace.equals(whole)
     assert any(" is read as " in note and note.endswith("(columns x, z and y)") for note in run.state.encoder.notes)
 
@@ -216,11 +216,11 @@ def test_whole_numbers_are_classes_as_text_is(tmp_path, go, monkeypatch):
     for name, labels in {"numbers": "0123", "words": "abcd"}.items():
         rows = [",".join([*map(repr, x), labels[k]]) for x, k in zip(X.tolist(), y, strict=True)]
         (tmp_path / f"{name}.csv").write_text("a,b,c,y\n" + "\n".join(rows) + "\n")
-    run, said, trace = go(tmp_path / "numbers.csv", out="numbers", family="binomial")
+    run, predicted, trace = go(tmp_path / "numbers.csv", out="numbers", family="binomial")
     _, expected, whole = go(tmp_path / "words.csv", out="words")
     assert set(run.state.learning.labels) == {0, 1, 2, 3}
-    assert ["abcd"[k] for k in said["prediction"].to_pylist()] == expected["prediction"].to_pylist()
-    assert said["probability"].equals(expected["probability"])
+    assert ["abcd"[k] for k in predicted["prediction"].to_pylist()] == expected["prediction"].to_pylist()
+    assert predicted["probability"].equals(expected["probability"])
     assert trace["loss"].equals(whole["loss"])
 
 
@@ -233,15 +233,15 @@ def test_a_class_may_appear_late(tmp_path, go, monkeypatch):
     text = "\n".join(f"{a!r},{b!r},{c!r},{label}" for (a, b, c), label in zip(X.tolist(), y, strict=True))
     (tmp_path / "data.csv").write_text("a,b,c,y\n" + text + "\n")
     monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 100)
-    run, said, trace = go(tmp_path / "data.csv")
-    prediction = np.array(said["prediction"].to_pylist())
+    run, predicted, trace = go(tmp_path / "data.csv")
+    prediction = np.array(predicted["prediction"].to_pylist())
     assert run.state.learning.labels == ["down", "up", "third"]
     first = int(np.flatnonzero(y == "third")[0])
     assert "third" not in prediction[:first]
     assert np.mean(prediction[600:] == y[600:]) > 0.85
     assert np.mean(prediction[600:][y[600:] == "third"] == "third") > 0.7
     assert np.isfinite(trace["loss"].to_numpy()).all()
-    assert np.all((said["probability"].to_numpy() > 0) & (said["probability"].to_numpy() <= 1))
+    assert np.all((predicted["probability"].to_numpy() > 0) & (predicted["probability"].to_numpy() <= 1))
     frame = pd.DataFrame(X[:5], columns=["a", "b", "c"])
     assert run.state.learning.estimator.predict_proba(frame).shape == (5, 3)
 
@@ -254,9 +254,9 @@ def test_the_past_of_the_target_alone_will_do(tmp_path, go):
         now = (now + 1) % 3 if rng.random() < 0.9 else int(rng.integers(3))
         states.append("abc"[now])
     (tmp_path / "data.csv").write_text("n,y\n" + "".join(f"1,{state}\n" for state in states))
-    run, said, _ = go(tmp_path / "data.csv", drop=("n",), lags={"y": [1]})
+    run, predicted, _ = go(tmp_path / "data.csv", drop=("n",), lags={"y": [1]})
     assert run.state.encoder.features == ["y lag 1 = a", "y lag 1 = b", "y lag 1 = c"]
-    right = np.array(said["prediction"].to_pylist()) == np.array(states)
+    right = np.array(predicted["prediction"].to_pylist()) == np.array(states)
     assert right[100:].mean() > 0.85
 
 
@@ -266,10 +266,10 @@ def test_the_first_class_may_come_alone_for_long(tmp_path, go, monkeypatch):
     rows = [",".join([*map(repr, x), label]) for x, label in zip(X.tolist(), y, strict=True)]
     (tmp_path / "data.csv").write_text("x0,x1,x2,x3,x4,y\n" + "\n".join(rows) + "\n")
     monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 100)
-    _, said, trace = go(tmp_path / "data.csv")
+    _, predicted, trace = go(tmp_path / "data.csv")
     expected = progressive(RAPClassifier(), X, y)
     np.testing.assert_array_equal(trace["loss"].to_numpy(), expected.loss)
-    assert said["prediction"].to_pylist() == expected.prediction.tolist()
+    assert predicted["prediction"].to_pylist() == expected.prediction.tolist()
 
 
 # --- the summary ------------------------------------------------------------------------------------------------------
@@ -337,11 +337,11 @@ def test_spread_is_the_deviation_within_the_reach_of_the_memory(tmp_path, go):
 
 
 def test_time_is_written_beside_the_predictions(mixed_csv, go):
-    _, said, trace = go(mixed_csv)
-    assert said["time"][1].as_py().isoformat(sep=" ") == "2024-01-01 01:00:00"
+    _, predicted, trace = go(mixed_csv)
+    assert predicted["time"][1].as_py().isoformat(sep=" ") == "2024-01-01 01:00:00"
     assert pyarrow.types.is_timestamp(trace.schema.field("time").type)
-    _, said, _ = go(mixed_csv, out="by x", time="x")
-    assert said["time"].to_pylist() == pytest.approx(csv.read_csv(mixed_csv)["x"].to_pylist())
+    _, predicted, _ = go(mixed_csv, out="by x", time="x")
+    assert predicted["time"].to_pylist() == pytest.approx(csv.read_csv(mixed_csv)["x"].to_pylist())
 
 
 def test_skipped_rows_are_counted_and_the_rest_is_as_without_them(mixed_csv, tmp_path, go, monkeypatch):
@@ -353,9 +353,9 @@ def test_skipped_rows_are_counted_and_the_rest_is_as_without_them(mixed_csv, tmp
     (tmp_path / "bad.csv").write_text("\n".join(bad) + "\n")
     monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 90)
     _, expected, _ = go(mixed_csv, out="good")
-    run, said, _ = go(tmp_path / "bad.csv", out="bad", on_error="skip")
-    assert said["prediction"].equals(expected["prediction"])
-    assert said["row"].to_pylist() == [i for i in range(603) if i not in (99, 299, 499)], "their place in the data"
+    run, predicted, _ = go(tmp_path / "bad.csv", out="bad", on_error="skip")
+    assert predicted["prediction"].equals(expected["prediction"])
+    assert predicted["row"].to_pylist() == [i for i in range(603) if i not in (99, 299, 499)], "their place in the data"
     assert run.data.n_bad == 3
     assert [words.split(": ")[-2].split()[-1] for words in run.data.bad_examples] == ["101", "301", "501"]
 
@@ -375,7 +375,7 @@ def test_a_restart_is_found_where_the_truth_changed(tmp_path, go):
     assert since <= t <= 450
 
 
-def test_a_model_that_loses_to_persistence_is_said_to_and_told_what_to_do(tmp_path, go):
+def test_a_model_that_loses_to_persistence_is_reported_with_advice(tmp_path, go):
     rng = np.random.default_rng(0)
     y, X = np.cumsum(rng.normal(size=300)), rng.normal(size=(300, 2))
     rows = [",".join(map(repr, [*x, v])) for x, v in zip(X.tolist(), y.tolist(), strict=True)]

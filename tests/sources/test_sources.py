@@ -173,7 +173,7 @@ def test_lines_are_counted_from_the_first_even_if_it_is_empty(tmp_path):
 
 
 def test_names_alone_in_a_pipe_are_waited_with(monkeypatch):
-    """The delimiter is told by two lines, however they come."""
+    """The delimiter is recognised from two lines, however they come."""
     read, write = os.pipe()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(os.fdopen(read, "rb")))
     os.write(write, b"m, raw, mean;b\n")

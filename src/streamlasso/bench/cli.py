@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from streamlasso._arguments import DASH, ONE_WAY, names_in
+from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns, names_in
 
 
 def bench(
@@ -16,10 +16,7 @@ def bench(
     family: Literal["auto", "gaussian", "binomial", "poisson"] = "auto",
     methods: Annotated[list[str] | None, ONE_WAY] = None,
     rows: int = 5000,
-    time: str | None = None,
-    keep: Annotated[list[str] | None, ONE_WAY] = None,
-    drop: Annotated[list[str] | None, ONE_WAY] = None,
-    lags: Annotated[list[str] | None, ONE_WAY] = None,
+    columns: Columns = ALL_COLUMNS,
     lagged: Annotated[bool, ONE_WAY] = False,
     on_error: Literal["stop", "skip"] = "stop",
     jobs: int = 1,
@@ -51,14 +48,6 @@ def bench(
         Left out: all that are installed.
     rows
         The number of rows to use, from the first on.
-    time
-        The column with the time of each row. Left out: the first column of dates, if there is one.
-    keep
-        Use only these columns: --keep a,b or --keep a --keep b.
-    drop
-        Leave these columns out.
-    lags
-        Earlier values as features: --lags y:1,24 is the y of the row before and of 24 rows before.
     lagged
         The previous target as a feature; short for --lags TARGET:1.
     on_error
@@ -70,9 +59,8 @@ def bench(
     """
     from streamlasso.bench.command import compare
     from streamlasso.bench.stream_file import StreamFile
-    from streamlasso.run.options import parse_lags
 
-    given = [*(lags or []), *([f"{target}:1"] if lagged else [])]
-    file = StreamFile(data, target, family, rows, time, names_in(keep), names_in(drop), parse_lags(given), on_error)
+    chosen = columns.chosen((f"{target}:1",) if lagged else ())
+    file = StreamFile(data, target, family, rows, on_error=on_error, **chosen)
     print(compare(file, out, names_in(methods) or None, jobs))
     print(f"All settings are in {out / 'leaderboard.csv'}, the figure is {out / 'comparison.png'}.")

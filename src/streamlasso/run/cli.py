@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from streamlasso._arguments import DASH, ONE_WAY, names_in
+from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns
 from streamlasso._files import make_directory
 from streamlasso._text import count, number
 
@@ -16,15 +16,12 @@ def run(
     /,
     *,
     target: str,
-    family: Literal["auto", "gaussian", "binomial", "poisson", "gamma"] = "auto",
+    family: str = "auto",
     memory: str | None = None,
     tuner: Literal["mixture", "logrms"] = "mixture",
     out: Path = Path("run"),
     predictions: Annotated[Path | None, DASH] = None,
-    time: str | None = None,
-    keep: Annotated[list[str] | None, ONE_WAY] = None,
-    drop: Annotated[list[str] | None, ONE_WAY] = None,
-    lags: Annotated[list[str] | None, ONE_WAY] = None,
+    columns: Columns = ALL_COLUMNS,
     checkpoint: Path | None = None,
     every: int = 10_000,
     on_error: Literal["stop", "skip"] = "stop",
@@ -62,14 +59,6 @@ def run(
     predictions
         The file for predictions, written as they are made: .csv, .tsv, .jsonl, .parquet (a folder of parts), or - for
         standard output. Left out: predictions.csv in --out.
-    time
-        The column with the time of each row. Left out: the first column of dates, if there is one.
-    keep
-        Use only these columns: --keep a,b or --keep a --keep b.
-    drop
-        Leave these columns out.
-    lags
-        Earlier values as features: --lags y:1,24 is the y of the row before and of 24 rows before.
     checkpoint
         A file to continue from. After an interruption, even a kill, the same command continues where it stopped.
     every
@@ -80,7 +69,7 @@ def run(
         Print only errors.
     """
     from streamlasso.run.command import run_and_report
-    from streamlasso.run.options import Options, parse_lags
+    from streamlasso.run.options import Options
 
     options = Options(
         data,
@@ -92,11 +81,8 @@ def run(
         predictions=predictions,
         checkpoint=checkpoint,
         every=every,
-        time=time,
-        keep=names_in(keep),
-        drop=names_in(drop),
-        lags=parse_lags(lags or []),
         on_error=on_error,
+        **columns.chosen(),
     )
     make_directory(out)
     return run_and_report(options, quiet=quiet)

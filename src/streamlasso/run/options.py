@@ -113,18 +113,3 @@ def refuse_same_file(what: str, read: str, out: Path | None) -> None:
     """An input must not be overwritten."""
     if read != "-" and out is not None and same_file(Path(read), out):
         raise ValueError(f"{out} is {what}, and would be overwritten: use another file")
-
-
-def parse_lags(written: list[str]) -> dict[str, list[int]]:
-    """From "y:1,24" to {"y": [1, 24]}."""
-    lags: dict[str, list[int]] = {}
-    for item in written:
-        name, _, numbers = item.rpartition(":")
-        try:
-            found = sorted({int(number) for number in numbers.split(",")})
-            if not name or found[0] < 1 or found[-1] > 100_000:
-                raise ValueError
-        except ValueError:
-            raise ValueError(f"--lags {item} is invalid: use a column and how many rows back, say y:1,24") from None
-        lags[name] = sorted({*lags.get(name, []), *found})
-    return lags

@@ -1,4 +1,4 @@
-"""All that changes while a run goes on: what the encoder, the model and the summary have seen so far."""
+"""All that changes during a run: what the encoder, the model and the summary have seen so far."""
 
 from __future__ import annotations
 

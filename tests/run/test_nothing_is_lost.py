@@ -113,6 +113,7 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path
     assert rows == list(range(600))
 
 
+@pytest.mark.posix
 def test_ctrl_c_ends_with_a_report_and_the_same_command_continues(mixed, tmp_path):
     table = mixed(8000)
     csv.write_csv(table, tmp_path / "data.csv")

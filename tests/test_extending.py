@@ -13,6 +13,7 @@ from streamlasso.network import StreamingNetwork
 from streamlasso.river import RAPRegressor as RiverRegressor
 from streamlasso.run.command import run_and_report
 from streamlasso.run.options import Options
+from streamlasso.sources import opening
 
 SKELETONS = Path(__file__).parent.parent / "examples" / "extend"
 sys.path.insert(0, str(SKELETONS))
@@ -20,6 +21,7 @@ sys.path.insert(0, str(SKELETONS))
 from family import Robust  # noqa: E402
 from memory import HalfLife  # noqa: E402
 from penalty import Parts  # noqa: E402
+from source import Npy  # noqa: E402
 from tuner import Momentum  # noqa: E402
 
 PARTS = {"family": Robust(), "memory": HalfLife(30), "penalty": Parts(), "tuner": Momentum()}
@@ -105,3 +107,16 @@ def test_one_line_puts_a_family_into_the_command_and_its_report(stream, tmp_path
     out = tmp_path / "run"
     run_and_report(Options(str(tmp_path / "stream.csv"), "y", out, family=Robust.name), quiet=True)
     assert Robust.loss_name in (out / "report.html").read_text()
+
+
+def test_one_line_makes_a_format_readable(stream, tmp_path, monkeypatch):
+    """The same rows as CSV and in the new format give the same predictions."""
+    monkeypatch.setattr(opening, "SOURCES", [Npy, *opening.SOURCES])
+    table = np.column_stack(stream)
+    np.save(tmp_path / "stream.npy", table)
+    rows = [",".join(map(repr, row)) for row in table.tolist()]
+    (tmp_path / "stream.csv").write_text("\n".join(["x0,x1,x2,x3,x4", *rows]))
+    for name in ("npy", "csv"):
+        run_and_report(Options(str(tmp_path / f"stream.{name}"), "x4", tmp_path / name), quiet=True)
+    npy, csv = ((tmp_path / name / "predictions.csv").read_text() for name in ("npy", "csv"))
+    assert npy == csv

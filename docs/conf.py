@@ -19,6 +19,8 @@ import streamlasso
 HERE = Path(__file__).parent
 #: What a browser fetches by itself.
 REMOTE = re.compile(r"""(?:<(?:script|img|link)\b[^>]*\b(?:src|href)=|url\(|@import\s)["']?https?:""")
+#: Files outside docs/, and the pages that include them.
+INCLUDED = {"benchmarks/README.md": "benchmarks.md", "CONTRIBUTING.md": "contributing.md"}
 
 project = "streamlasso"
 author = copyright = "streamlasso developers"
@@ -63,6 +65,12 @@ def copy_examples(app):
     shutil.copytree(HERE.parent / "examples", HERE / "examples", dirs_exist_ok=True)
 
 
+def link_to_included(app, docname, source):
+    """Links to files outside docs/, which work in the repository, lead to the pages that include them."""
+    for path, page in INCLUDED.items():
+        source[0] = re.sub(rf"\]\((?:\.\./)+{re.escape(path)}", f"](/{page}", source[0])
+
+
 def constructor_signature(app, what, name, obj, options, signature, returns):
     """A compiled class does not say what its constructor takes; the source beside it does."""
     module = sys.modules[obj.__module__] if what == "class" else None
@@ -101,6 +109,7 @@ def refuse_remote(app, error):
 
 def setup(app):
     app.connect("builder-inited", copy_examples)
+    app.connect("source-read", link_to_included)
     app.connect("autodoc-process-signature", constructor_signature)
     app.connect("autodoc-skip-member", skip_members_of_others)
     app.connect("build-finished", refuse_remote)

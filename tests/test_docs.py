@@ -44,3 +44,21 @@ def test_the_command_prints_what_the_readme_says(tmp_path, monkeypatch, capsys):
 
 def test_the_readme_fits_two_screens():
     assert len(README.read_text().splitlines()) <= 95
+
+
+def answers():
+    """The table "Where is it" of CONTRIBUTING: a question, a file or folder, and names to look for there."""
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## Where is it")[2].partition("\n## ")[0]
+    for line in section.splitlines():
+        if line.startswith("| ") and not line.startswith("| question"):
+            question, where, names = line.strip("| ").split(" | ")
+            yield pytest.param(where.strip("`"), re.findall(r"`([\w.]+)`", names), id=question)
+
+
+@pytest.mark.parametrize(("where", "names"), list(answers()))
+def test_it_is_where_contributing_says(where, names):
+    place = ROOT / "src" / "streamlasso" / where
+    text = "\n".join(path.read_text() for path in ([place] if place.is_file() else place.glob("*.py")))
+    assert names
+    for name in ".".join(names).split("."):
+        assert re.search(rf"^\s*(?:(?:def|class) )?{name}\b", text, re.MULTILINE), name

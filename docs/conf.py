@@ -77,7 +77,7 @@ def constructor_signature(app, what, name, obj, options, signature, returns):
     if module is None or module.__file__.endswith(".py"):
         return None
     source = Path(module.__file__).parent / f"{obj.__module__.rpartition('.')[2]}.py"
-    for node in ast.walk(ast.parse(source.read_text())):
+    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef) and node.name == "__init__":
             node.args.args.pop(0)
             arguments = re.sub(r"\b[A-Z_]+\b", lambda name: repr(getattr(module, name.group())), ast.unparse(node.args))
@@ -103,7 +103,7 @@ def formula(translator, node):
 def refuse_remote(app, error):
     """The site works offline: no scripts, fonts or pictures from elsewhere."""
     for path in Path(app.outdir).rglob("*.*") if error is None else ():
-        if path.suffix in (".html", ".css") and (found := REMOTE.search(path.read_text())):
+        if path.suffix in (".html", ".css") and (found := REMOTE.search(path.read_text(encoding="utf-8"))):
             raise ExtensionError(f"{path.relative_to(app.outdir)} loads something remote: {found.group()}")
 
 

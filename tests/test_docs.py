@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLE = re.compile(r"```python\n(.*?)```\s*(?:```\n(.*?)```)?", re.DOTALL)
-WITH_EXAMPLES = [page for page in PAGES if "```python" in page.read_text()]
+WITH_EXAMPLES = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
 
 
 def name_of(page):
@@ -25,7 +25,7 @@ def test_examples_print_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(ROOT / "examples" / "extend")
     names = {}
-    for code, output in EXAMPLE.findall(page.read_text()):
+    for code, output in EXAMPLE.findall(page.read_text(encoding="utf-8")):
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             exec(compile(code, page.name, "exec"), names)
@@ -34,7 +34,7 @@ def test_examples_print_what_the_page_says(page, tmp_path, monkeypatch):
 
 def test_the_command_prints_what_the_readme_says(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    shown = re.search(r"```\n(300 rows.*?)```", README.read_text(), re.DOTALL).group(1)
+    shown = re.search(r"```\n(300 rows.*?)```", README.read_text(encoding="utf-8"), re.DOTALL).group(1)
     main(["demo"])
     capsys.readouterr()
     main(["run", "demo/stream.csv", "--target", "y"])
@@ -43,12 +43,14 @@ def test_the_command_prints_what_the_readme_says(tmp_path, monkeypatch, capsys):
 
 
 def test_the_readme_fits_two_screens():
-    assert len(README.read_text().splitlines()) <= 95
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 95
 
 
 def answers():
     """The table "Where is it" of CONTRIBUTING: a question, a file or folder, and names to look for there."""
-    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## Where is it")[2].partition("\n## ")[0]
+    section = (
+        (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Where is it")[2].partition("\n## ")[0]
+    )
     for line in section.splitlines():
         if line.startswith("| ") and not line.startswith("| question"):
             question, where, names = line.strip("| ").split(" | ")
@@ -58,7 +60,7 @@ def answers():
 @pytest.mark.parametrize(("where", "names"), list(answers()))
 def test_it_is_where_contributing_says(where, names):
     place = ROOT / "src" / "streamlasso" / where
-    text = "\n".join(path.read_text() for path in ([place] if place.is_file() else place.glob("*.py")))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in ([place] if place.is_file() else place.glob("*.py")))
     assert names
     for name in ".".join(names).split("."):
         assert re.search(rf"^\s*(?:(?:def|class) )?{name}\b", text, re.MULTILINE), name

@@ -103,10 +103,10 @@ def test_one_line_puts_a_family_into_the_command_and_its_report(stream, tmp_path
     monkeypatch.setitem(checkpoint.PARTS, "Robust", Robust)
     X, y = stream
     table = "\n".join(",".join(map(str, row)) for row in np.column_stack([X, y]))
-    (tmp_path / "stream.csv").write_text("a,b,c,d,y\n" + table)
+    (tmp_path / "stream.csv").write_text("a,b,c,d,y\n" + table, encoding="utf-8")
     out = tmp_path / "run"
     run_and_report(Options(str(tmp_path / "stream.csv"), "y", out, family=Robust.name), quiet=True)
-    assert Robust.loss_name in (out / "report.html").read_text()
+    assert Robust.loss_name in (out / "report.html").read_text(encoding="utf-8")
 
 
 def test_one_line_makes_a_format_readable(stream, tmp_path, monkeypatch):
@@ -115,8 +115,8 @@ def test_one_line_makes_a_format_readable(stream, tmp_path, monkeypatch):
     table = np.column_stack(stream)
     np.save(tmp_path / "stream.npy", table)
     rows = [",".join(map(repr, row)) for row in table.tolist()]
-    (tmp_path / "stream.csv").write_text("\n".join(["x0,x1,x2,x3,x4", *rows]))
+    (tmp_path / "stream.csv").write_text("\n".join(["x0,x1,x2,x3,x4", *rows]), encoding="utf-8")
     for name in ("npy", "csv"):
         run_and_report(Options(str(tmp_path / f"stream.{name}"), "x4", tmp_path / name), quiet=True)
-    npy, csv = ((tmp_path / name / "predictions.csv").read_text() for name in ("npy", "csv"))
+    npy, csv = ((tmp_path / name / "predictions.csv").read_text(encoding="utf-8") for name in ("npy", "csv"))
     assert npy == csv

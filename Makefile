@@ -7,7 +7,7 @@ SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd
 # The package as import-linter should see it: a cimport is an import.
 IMPORTS := build/imports
 
-.PHONY: demo test lint lint-github format bench wheel clean
+.PHONY: demo test lint lint-github docs format bench wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -35,6 +35,10 @@ lint-github: $(VENV)/with-lint
 	$(SCHEMA).github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
 	$(SCHEMA).citation-file-format --force-filetype yaml CITATION.cff
 	$(BIN)/zizmor --offline --quiet .github
+
+docs: $(VENV)/with-docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky --fresh-env docs build/docs
+	@echo "Open build/docs/index.html in a browser."
 
 format: $(VENV)/with-lint
 	$(BIN)/ruff check --fix

@@ -1,4 +1,4 @@
-"""dC/dlam and db/dlam against differences of solutions, and against the formula of docs/method.md."""
+"""dC/dlam and db/dlam against differences of solutions, and against the formula of docs/method.md, section 3."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 etas = st.floats(-6, 6)
 
-#: The same families as scipy has them, with the natural parameterisation of METHOD section 1.
+#: The same families as scipy has them, with the natural parameterisation of docs/method.md, section 1.
 LOG_LIKELIHOOD = {
     Gaussian: lambda y, eta: stats.norm.logpdf(y, loc=eta),
     Binomial: lambda y, eta: stats.bernoulli.logpmf(y, 1 / (1 + np.exp(-eta))),

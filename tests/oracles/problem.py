@@ -1,4 +1,4 @@
-"""The problem of docs/method.md, all its rows in memory: objective, optimality conditions, lam_max, derivative."""
+"""The problem of docs/method.md, section 1, with all rows: objective, optimality conditions, lam_max, derivative."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -197,7 +197,7 @@ class Problem:
         worst = max(np.max(off[self.present], initial=0.0), abs(g0) * self.reach if self.fit_intercept else 0.0)
         return worst / self.unit if worst else 0.0
 
-    # --- the derivative of docs/method.md -----------------------------------------------------------------------------
+    # --- the derivative of docs/method.md, section 3 ------------------------------------------------------------------
 
     def direction(self, b0, b, lam, *, hessian_of=None, diagonal=False):
         """(db0/dlam, db/dlam, sqrt(u'H^{-1}u)) at the solution b; `hessian_of`: the problem with the new row in it."""

@@ -1,4 +1,4 @@
-"""How much each row weighs: the definition, row by row (docs/method.md)."""
+"""How much each row weighs: the definition, row by row (docs/method.md, section 5)."""
 
 import numpy as np
 

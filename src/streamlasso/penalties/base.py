@@ -4,7 +4,7 @@ from streamlasso.core.part import Part
 
 
 class Penalty(Part):
-    """lam sum_j [l1_ratio v_j |b_j| + (1 - l1_ratio)/2 v_j^2 b_j^2], with v_j the units of docs/method.md.
+    """`lam sum_j [l1_ratio v_j |b_j| + (1 - l1_ratio)/2 v_j^2 b_j^2]`, with v_j the units of docs/method.md.
 
     Write your own as a frozen dataclass that gives `l1_ratio` (docs/extending.md).
 

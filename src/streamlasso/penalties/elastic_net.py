@@ -8,7 +8,7 @@ from streamlasso.penalties.base import Penalty
 
 @dataclass(frozen=True)
 class ElasticNet(Penalty):
-    """lam sum_j [l1_ratio v_j |b_j| + (1 - l1_ratio)/2 v_j^2 b_j^2]: sparse, and correlated features share.
+    """`lam sum_j [l1_ratio v_j |b_j| + (1 - l1_ratio)/2 v_j^2 b_j^2]`: sparse, and correlated features share.
 
     >>> from streamlasso.penalties import ElasticNet
     >>> ElasticNet(l1_ratio=0.5)

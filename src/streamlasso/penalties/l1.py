@@ -7,7 +7,7 @@ from streamlasso.penalties.base import Penalty
 
 @dataclass(frozen=True)
 class L1(Penalty):
-    """lam sum_j v_j |b_j|: sparse.
+    """`lam sum_j v_j |b_j|`: sparse.
 
     >>> from streamlasso.penalties import L1
     >>> L1().l1_ratio

@@ -8,7 +8,7 @@ from cython.cimports.streamlasso.core.part import Part
 
 @cython.cclass
 class Tuner(Part):
-    """Moves lam once per step (equation 5 of the paper and its relatives).
+    """Moves lam once per step (equation (7) of the paper and its relatives).
 
     Write your own by subclassing and giving `update`; it gets the current `lam`, the derivative `slope` = dC/dlam,
     the length `norm` = sqrt(u'H^{-1}u) of the direction behind it, `lam_max`, and `state`, an array of `n_state`

@@ -20,15 +20,22 @@ FACTORS = (0.95, 0.99, 0.998)
 class Mixture(Tuner):
     """Experts with different penalties and memories, averaged by how well they have predicted; no step size.
 
-    powers : with n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response. None is 0,
-        .2, ..., 1.8, and for classes up to 1.
-    factors : a memory with each of these forgetting factors, beside one that never forgets
-    starts : how many memories that restart are kept at a time, beside those
-
     A `memory` given to the estimator is obeyed, and the experts then differ by their penalty alone. For families other
     than the Gaussian one or two models of the exact likelihood, with `LogRMS`, compete as well. docs/mixture.md has the
     rule.
 
+    Parameters
+    ----------
+    powers : tuple of float, default=None
+        With n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response. None is 0, .2,
+        ..., 1.8, and for classes up to 1.
+    factors : tuple of float, default=(.95, .99, .998)
+        A memory with each of these forgetting factors, beside one that never forgets.
+    starts : int, default=8
+        How many memories that restart are kept at a time, beside those.
+
+    Examples
+    --------
     >>> from streamlasso.tuners import Mixture
     >>> Mixture(powers=(0.0, 0.5), starts=4)
     Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), starts=4)

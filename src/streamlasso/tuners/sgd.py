@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The paper's equation (5)."""
+"""The paper's equation (7)."""
 
 import cython
 from cython.cimports.streamlasso.tuners.base import Tuner

@@ -208,7 +208,7 @@ def test_each_factor_is_a_model_of_its_own_to_the_bit(family, tuner):
     average = np.zeros(5)
     for m, one in enumerate(alone):
         run(one, stream)
-        mine = {name: array for name, array in model.state().items() if name.startswith(f"bank{m}/")}
+        mine = {name: array for name, array in model.state().items() if name.startswith(f"experts{m}/")}
         assert same_bits({name.partition("/")[2]: array for name, array in mine.items()}, one.state())
         average += model.weights[m, 0] * np.append(one.intercept, one.coef)
     assert np.append(model.intercept, model.coef) == pytest.approx(average, rel=1e-12, abs=1e-14)

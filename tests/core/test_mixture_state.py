@@ -108,10 +108,10 @@ def test_a_state_of_another_mixture_is_refused_and_changes_nothing(memory, tuner
     run(model, stream)
     before = model.state()
     spoilt = [
-        {name: array for name, array in before.items() if name != "born"},
+        {name: array for name, array in before.items() if name != "began"},
         {**before, "more": np.zeros(1)},
-        {**before, "born": np.zeros_like(before["born"])},
-        {**before, "born": before["born"] + 1000},
+        {**before, "began": np.zeros_like(before["began"])},
+        {**before, "began": before["began"] + 1000},
         {**before, "seen": np.array([30, 9])},
         {**before, "shares/alive": 1 - before["shares/alive"]},
         model.grown(6).state(),
@@ -276,7 +276,8 @@ def test_a_tuner_that_moves_one_lam_is_told_of_its_own_slope(make_stream):
     run(model, stream)
     state = model.state()
     one, other = (
-        {name.partition("/")[2]: array for name, array in state.items() if name.startswith(f"bank{m}/")} for m in (0, 1)
+        {name.partition("/")[2]: array for name, array in state.items() if name.startswith(f"experts{m}/")}
+        for m in (0, 1)
     )
     assert same_bits(one, other)
     assert model.weights[0] == pytest.approx(model.weights[1])

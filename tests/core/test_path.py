@@ -114,7 +114,7 @@ def test_every_expert_of_a_mixture_solves_the_problem_of_its_memory(memory, pena
             w = weights(there[0], np.ones(t + 1 - there[1]))
             kept = w > 0
             problem = Problem(stream.X[rows][kept], stream.y[rows][kept], w[kept], Gaussian(), penalty.l1_ratio)
-            lam = state[f"bank{m}/solutions"][:, 0]
+            lam = state[f"experts{m}/solutions"][:, 0]
             current = np.isclose(lam, problem.lam_max * problem.omega ** -np.array(tuner.powers), rtol=1e-9)
             assert (current | (model.weights[m] < 0.01)).all()
             for k in np.flatnonzero(current):
@@ -128,7 +128,7 @@ def test_an_expert_of_little_weight_is_brought_up_to_date_in_the_end(make_stream
     stream = within(make_stream(Gaussian(), n=150, p=4))
     model = mixture(stream, family=Gaussian(), tuner=Mixture(powers=(0.0, 0.5, 1.5), factors=(), starts=0))
     run(model, stream)
-    lam = model.state()["bank0/solutions"][:, 0]
+    lam = model.state()["experts0/solutions"][:, 0]
     recent = list(problems(stream, family=Gaussian(), memory=Forgetting(1.0), penalty=L1()))[-33:]
     expected = np.array([[problem.lam_max * problem.omega**-power for power in (0.0, 0.5, 1.5)] for problem in recent])
     assert np.isclose(expected, lam, rtol=1e-9).any(axis=0).all()
@@ -143,7 +143,7 @@ def test_the_path_ends_where_the_lasso_has_spent_its_rows(penalty, make_stream):
     ends = 0
     for t, problem in enumerate(problems(stream, family=Gaussian(), memory=Forgetting(1.0), penalty=penalty)):
         run(model, stream.part(t, t + 1))
-        found, lam = experts(model)[0], model.state()["bank0/solutions"][:, 0]
+        found, lam = experts(model)[0], model.state()["experts0/solutions"][:, 0]
         for k in np.flatnonzero(model.weights[0] > 0.01)[1:] if t >= FIRST_ROWS else ():
             if penalty == L1() and np.count_nonzero(found[k - 1, 1:]) > max(50, 2 / 3 * (t + 1)):
                 assert lam[k] == lam[k - 1] and (found[k] == found[k - 1]).all()

@@ -50,29 +50,29 @@ def test_every_row_moves_the_weights_as_the_rule_says(family, memory, tuner, mak
         row = Row(model, before, stream.X[t], stream.y[t], stream.a[t])
         assert after["dispersion"] == pytest.approx(row.dispersion(), rel=1e-7, abs=1e-12), f"row {t}"
         pi, w = row.shares()
-        w = born(before, after, pi, w, tuner)
+        w = restarted(before, after, pi, w, tuner)
         assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190), f"row {t}"
         assert after["shares/w"] == pytest.approx(w.reshape(len(ALPHA), -1), rel=1e-6, abs=1e-14), f"row {t}"
         assert_weights(model, after["shares/pi"], after["shares/w"].reshape(w.shape))
 
 
-def born(before, after, pi, w, tuner):
+def restarted(before, after, pi, w, tuner):
     """The weights once a memory has restarted, if one has: every few rows, where the rule allows it."""
     n = int(after["seen"][0])
-    new = np.flatnonzero(after["born"] != before["born"])
-    may_start = len(np.flatnonzero(after["born"] > 0)) < len(after["born"]) or len(new)
+    new = np.flatnonzero(after["began"] != before["began"])
+    may_start = len(np.flatnonzero(after["began"] > 0)) < len(after["began"]) or len(new)
     if not len(new):
         assert not may_start or n % every(tuner.starts)
         return w
     assert len(new) == 1 and n % every(tuner.starts) == 0
     (m,) = new
-    assert after["born"][m] == n + 1
-    if before["born"][m] == 0:
+    assert after["began"][m] == n + 1
+    if before["began"][m] == 0:
         return w
     alive = before["shares/alive"].astype(float)
-    belief = np.tensordot(pi, w, 1).sum(axis=1)
-    old = (before["born"] > 1) & (n + 1 - before["born"] > YOUNG)
-    assert old[m] and belief[m] <= belief[old].min() * (1 + 1e-9)
+    memory_weight = np.tensordot(pi, w, 1).sum(axis=1)
+    old = (before["began"] > 1) & (n + 1 - before["began"] > YOUNG)
+    assert old[m] and memory_weight[m] <= memory_weight[old].min() * (1 + 1e-9)
     alive[m] = 0.0
     return without(w, alive, m)
 
@@ -116,13 +116,13 @@ def forged(model, intercepts, w, pi, alive):
     state["shares/w"] = w.reshape(len(ALPHA), -1)
     state["shares/pi"] = pi
     state["shares/alive"] = alive.astype(np.int64)
-    state["born"] = np.where(alive, np.maximum(state["born"], 1), 0)
+    state["began"] = np.where(alive, np.maximum(state["began"], 1), 0)
     for m in range(n_memories):
         if model.experts[m].alike:
             continue
-        state[f"bank{m}/solutions"][:, 1] = intercepts[m]
+        state[f"experts{m}/solutions"][:, 1] = intercepts[m]
         for k in range(n_penalties):
-            active = f"bank{m}/active{k or ''}"
+            active = f"experts{m}/active{k or ''}"
             state[f"{active}.solution"] = np.zeros((0, 2))
             state[f"{active}.members"] = np.zeros(0, dtype=np.int64)
             state[f"{active}.factor"] = np.zeros((0, 0))
@@ -163,10 +163,10 @@ def test_weights_stay_weights_whatever_experts_say(data):
     after = model.state()
     assert np.isfinite(model.weights).all() and (model.weights >= 0).all()
     assert model.weights.sum() == pytest.approx(1.0, abs=1e-9)
-    assert (model.weights[~(after["born"] > 0)] == 0).all()
+    assert (model.weights[~(after["began"] > 0)] == 0).all()
     with np.errstate(all="ignore"):
         pi, expected = row.shares()
-    expected = born(before, after, pi, expected, model.settings["tuner"])
+    expected = restarted(before, after, pi, expected, model.settings["tuner"])
     assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190)
     assert after["shares/w"] == pytest.approx(expected.reshape(len(ALPHA), -1), rel=1e-6, abs=1e-14)
 

@@ -349,10 +349,10 @@ def test_a_truncated_file_is_refused(share, tmp_path):
     ("name", "change"),
     [
         ("node1/lam", lambda a: a - 1e9),
-        ("commons/unit", lambda a: a * np.nan),
-        ("commons/scaler.sums", lambda a: a + np.inf),
+        ("covariance/unit", lambda a: a * np.nan),
+        ("covariance/scaler.sums", lambda a: a + np.inf),
         ("node0/active.members", lambda a: a + 100),
-        ("commons/counts", lambda a: a + 10**6),
+        ("covariance/counts", lambda a: a + 10**6),
         ("node2/counts", lambda a: a + np.array([1, 0, 0])),
     ],
 )

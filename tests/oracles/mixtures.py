@@ -54,12 +54,12 @@ def experts(model, state=None):
     state = model.state() if state is None else state
     n_memories, n_penalties = model.weights.shape
     found = np.full((n_memories, n_penalties, model.n_features + 1), np.nan)
-    for m in np.flatnonzero(state["born"] > 0):
-        one_lam = f"bank{m}/solutions" not in state
+    for m in np.flatnonzero(state["began"] > 0):
+        one_lam = f"experts{m}/solutions" not in state
         for k in range(n_penalties):
-            active = f"bank{m}/active{'' if one_lam else k or ''}"
+            active = f"experts{m}/active{'' if one_lam else k or ''}"
             found[m, k] = 0.0
-            found[m, k, 0] = state[f"bank{m}/point"][0] if one_lam else state[f"bank{m}/solutions"][k, 1]
+            found[m, k, 0] = state[f"experts{m}/point"][0] if one_lam else state[f"experts{m}/solutions"][k, 1]
             found[m, k, 1 + state[f"{active}.members"]] = state[f"{active}.solution"][:, 0]
     return found
 

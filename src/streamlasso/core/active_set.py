@@ -449,7 +449,7 @@ class ActiveSet(Stateful):
     # --- the fallback -------------------------------------------------------------------------------------------
 
     def _coordinate_descent(self, m):
-        """Cyclic coordinate descent from where the active set stood: never wrong, only slow."""
+        """Cyclic coordinate descent from where the active set stood, 200 sweeps at most."""
         j: cython.Py_ssize_t
         sweep: cython.Py_ssize_t
         h: cython.double

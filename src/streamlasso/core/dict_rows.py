@@ -102,7 +102,7 @@ class DictRows:
         self._fit(learner)
         self.y[0] = number("y", y)
         self.weigh(weight)
-        complaint = learner.family.check_target(self.target)
+        complaint = learner.family.check_target(self.target) if learner.family.checks_target else None
         if complaint is not None:
             raise ValueError(f"y={y!r}: {complaint}; family={learner.family!r}. Nothing was learnt.")
         if known and self.w[0] > 0.0:

@@ -45,7 +45,7 @@ class Experts(Stateful):
         return 0
 
     def forget(self):
-        """Restart with no rows."""
+        """Restart with no rows; only experts that may restart can."""
         return
 
 

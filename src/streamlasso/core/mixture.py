@@ -99,7 +99,7 @@ class MixtureLearner(Engine):
 
     STATE = (
         numbers("dispersion", Column("dispersion", WEIGHT), Column("dispersion_weight", WEIGHT)),
-        array("born", FIXED, attribute="beginnings", range=COUNT, computed=True, dtype=np.int64),
+        array("began", FIXED, attribute="beginnings", range=COUNT, computed=True, dtype=np.int64),
         array("model", WITH_INTERCEPT, exchanged=np.negative),
         numbers("lam", Column("lam", NOT_NEGATIVE)),
         numbers("seen", Column("n_seen", COUNT), Column("code", below(N_STATUSES)), dtype=np.int64),
@@ -436,7 +436,7 @@ class MixtureLearner(Engine):
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def parts(self):
-        experts = {f"bank{m}/": each for m, each in enumerate(self.experts)}
+        experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
         return {**experts, "bounds/": self.bounds, "shares/": self.shares}
 
     @property
@@ -449,8 +449,8 @@ class MixtureLearner(Engine):
         np.asarray(self.began)[:] = rows - 1
 
     def _check_together(self, state):
-        there = state["born"] > 0
-        if np.any(state["born"] - 1 > state["seen"][0]):
+        there = state["began"] > 0
+        if np.any(state["began"] - 1 > state["seen"][0]):
             raise ValueError("a memory began after the last row")
         if not np.all(there[: self.n_permanent]) or np.any((state["shares/alive"] != 0) != there):
             raise ValueError("memories that are not there have weight")

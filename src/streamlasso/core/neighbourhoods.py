@@ -177,10 +177,10 @@ class Neighbourhoods(Stateful):
     def parts(self):
         """The covariance, the same whichever nodes are here, and each node."""
         nodes = {f"node{self.first + i}/": self.learners[i] for i in range(self.n)}
-        return {"commons/": self.shared, **nodes}
+        return {"covariance/": self.shared, **nodes}
 
     def _check_together(self, state):
-        seen = state["commons/counts"][0]
+        seen = state["covariance/counts"][0]
         if any(tuple(state[f"node{self.first + i}/counts"]) != (seen, 0, 0) for i in range(self.n)):
             raise ValueError("nodes have not seen the rows of their covariance")
 

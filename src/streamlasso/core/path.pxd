@@ -12,7 +12,7 @@ cdef enum:
 cdef class Path(LeastSquares):
     cdef public Py_ssize_t leader
     cdef Py_ssize_t n
-    cdef bint gaussian
+    cdef bint quadratic
     cdef double predicted, eta_low, eta_high
     cdef readonly double[::1] lam, intercepts
     cdef readonly int[::1] code

@@ -49,7 +49,7 @@ class Path(LeastSquares):
     def __cinit__(self, problem, powers):
         k: cython.Py_ssize_t
         self.n = len(powers)
-        self.gaussian = self.family.quadratic
+        self.quadratic = self.family.quadratic
         self.power = np.array(powers, dtype=float)
         self.lam = np.zeros(self.n)
         self.intercepts = np.zeros(self.n)
@@ -89,7 +89,7 @@ class Path(LeastSquares):
     def _admit(self, x, y, weight):
         e: cython.double
         curvature: cython.double
-        if self.gaussian:
+        if self.quadratic:
             self._enter(x, y, weight, y, weight)
             return 0
         e = self._fitted(x, y, weight)

@@ -1,6 +1,7 @@
 from streamlasso.core.part cimport Part
 
 cdef class Family(Part):
+    cdef bint checks_target
     cdef double loss_at(self, double y, double eta) except? -1 nogil
     cdef double slope_at(self, double y, double eta) except? -1 nogil
     cdef double curvature_at(self, double y, double eta) except? -1 nogil

@@ -7,5 +7,5 @@ from streamlasso.memories.window import Window
 
 __all__ = ["AdaptiveForgetting", "Forgetting", "Memory", "Window"]
 
-#: One setting or more of each part: the contract tests run over them.
+#: One setting or more of each part that makes one model: the contract tests run over them.
 EXAMPLES = (Forgetting(0.95), Forgetting(1.0), Window(15))

@@ -47,9 +47,9 @@ class _Separate(Stateful):
     def __init__(self, p: int, first: int, last: int, settings: dict[str, Any]) -> None:
         kind = MixtureLearner if has_mixture(settings) else Learner
         self.first = first
-        self.gaussian = settings["family"].quadratic
+        self.quadratic = settings["family"].quadratic
         self.learners = [kind(p, **{**settings, "penalty_factor": _barred(p, i)}) for i in range(first, last)]
-        self.variance = np.zeros(last - first) if self.gaussian else np.ones(last - first)
+        self.variance = np.zeros(last - first) if self.quadratic else np.ones(last - first)
         self.nodes = [_Node(learner, self.variance[i : i + 1]) for i, learner in enumerate(self.learners)]
 
     @property
@@ -61,7 +61,7 @@ class _Separate(Stateful):
             y = np.ascontiguousarray(X[:, self.first + i])
             learner.learn(X, y, None, record[i], None if coef is None else coef[i])
         for t in range(len(X)):
-            if self.gaussian:
+            if self.quadratic:
                 squared, size = 2.0 * record[:, t, LOSS], np.maximum(record[:, t, SIZE], 1.0)
                 self.variance += (squared - self.variance) / size
             if variance is not None:
@@ -91,10 +91,10 @@ class Nodes:
     def __init__(self, p: int, settings: dict[str, Any], n_jobs: int | None = None) -> None:
         self.n_features = p
         self.settings = settings
-        gaussian = settings["family"].quadratic
-        self.shared = gaussian and not has_mixture(settings)
+        quadratic = settings["family"].quadratic
+        self.shared = quadratic and not has_mixture(settings)
         #: The strongest that an edge can be.
-        self.most = 1.0 if gaussian else np.inf
+        self.most = 1.0 if quadratic else np.inf
         n_groups = min(n_jobs or max(1, min(os.cpu_count() or 1, p // NODES_PER_THREAD)), p)
         edges = np.linspace(0, p, n_groups + 1).astype(int)
         self.groups = [self._group(int(first), int(last)) for first, last in pairwise(edges)]

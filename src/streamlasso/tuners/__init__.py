@@ -13,5 +13,5 @@ __all__ = ["LARS", "SGD", "Fixed", "LogRMS", "Mixture", "Tuner"]
 
 #: By the word that stands for them.
 TUNERS: dict[str, Callable[..., Tuner]] = {tuner.name: tuner for tuner in (Mixture, LogRMS, LARS, SGD, Fixed)}
-#: One setting or more of each part: the contract tests run over them.
+#: One setting or more of each part that makes one model: the contract tests run over them.
 EXAMPLES = (Fixed(0.1), SGD(0.01), LARS(0.01), LogRMS())

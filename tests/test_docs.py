@@ -46,6 +46,12 @@ def test_the_readme_fits_two_screens():
     assert len(README.read_text(encoding="utf-8").splitlines()) <= 95
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=name_of)
+def test_lines_are_short(page):
+    lines = page.read_text(encoding="utf-8").splitlines()
+    assert not [line for line in lines if len(line) > 100]
+
+
 def answers():
     """The table "Where is it" of CONTRIBUTING: a question, a file or folder, and names to look for there."""
     section = (

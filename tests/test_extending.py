@@ -9,10 +9,9 @@ import pytest
 from sklearn.base import clone
 
 from streamlasso import RAPClassifier, RAPRegressor, checkpoint, families, penalties, progressive, tuners
+from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork
 from streamlasso.river import RAPRegressor as RiverRegressor
-from streamlasso.run.command import run_and_report
-from streamlasso.run.options import Options
 from streamlasso.sources import opening
 
 SKELETONS = Path(__file__).parent.parent / "examples" / "extend"
@@ -105,7 +104,7 @@ def test_one_line_puts_a_family_into_the_command_and_its_report(stream, tmp_path
     table = "\n".join(",".join(map(str, row)) for row in np.column_stack([X, y]))
     (tmp_path / "stream.csv").write_text("a,b,c,d,y\n" + table, encoding="utf-8")
     out = tmp_path / "run"
-    run_and_report(Options(str(tmp_path / "stream.csv"), "y", out, family=Robust.name), quiet=True)
+    main(["run", str(tmp_path / "stream.csv"), "--target", "y", "--family", Robust.name, "--out", str(out)])
     assert Robust.loss_name in (out / "report.html").read_text(encoding="utf-8")
 
 
@@ -117,6 +116,6 @@ def test_one_line_makes_a_format_readable(stream, tmp_path, monkeypatch):
     rows = [",".join(map(repr, row)) for row in table.tolist()]
     (tmp_path / "stream.csv").write_text("\n".join(["x0,x1,x2,x3,x4", *rows]), encoding="utf-8")
     for name in ("npy", "csv"):
-        run_and_report(Options(str(tmp_path / f"stream.{name}"), "x4", tmp_path / name), quiet=True)
+        main(["run", str(tmp_path / f"stream.{name}"), "--target", "x4", "--out", str(tmp_path / name), "--quiet"])
     npy, csv = ((tmp_path / name / "predictions.csv").read_text(encoding="utf-8") for name in ("npy", "csv"))
     assert npy == csv

@@ -43,21 +43,33 @@ PER_CLASS = ("slope", "lam", "lam_max", "n_active", "status")
 class Trace:
     """A stream as it was predicted and learnt: one entry per row, columns by name, `trace["lam"]` or `trace.lam`.
 
-    t, y : the number of the row, counted from the model's `n_seen_`, and its response
-    prediction, loss : the prediction made before the row was learnt, and its loss (log loss for classes)
-    slope : dC/dlam, the derivative of that loss
-    lam, lam_max, n_active, effective_size, status : after the row: the penalty, the least one that empties the model,
-        how many coefficients are not 0, the weight omega of all rows in memory, and how the step went: "ok", "waiting"
-        (nothing can be fitted yet), "singular" or "unfinished"
-    baseline : the loss of the running mean of the earlier rows of this trace
-    coef, intercept : after the row, if asked for: (row, feature) and (row,), else None
-    last_coef, spread : the coefficients after the last row; the median standard deviation of each feature over
-        stretches as long as the memory: coefficients times spread can be compared
-    feature_names, classes, family : the names of the columns of coef, the classes or None, the family of the loss
-
     With three classes or more the loss is the log loss of the normalised probabilities; slope, lam, lam_max, n_active
     and status have one column per class, and coef is (row, class, feature).
 
+    Attributes
+    ----------
+    t, y : ndarray of shape (n_rows,)
+        The number of the row, counted from the model's `n_seen_`, and its response.
+    prediction, loss : ndarray of shape (n_rows,)
+        The prediction made before the row was learnt, and its loss (log loss for classes).
+    slope : ndarray of shape (n_rows,)
+        dC/dlam, the derivative of that loss.
+    lam, lam_max, n_active, effective_size, status : ndarray of shape (n_rows,)
+        After the row: the penalty, the least one that empties the model, how many coefficients are not 0, the weight
+        omega of all rows in memory, and how the step went: "ok", "waiting" (nothing can be fitted yet), "singular" or
+        "unfinished".
+    baseline : ndarray of shape (n_rows,)
+        The loss of the running mean of the earlier rows of this trace.
+    coef, intercept : ndarray of shape (n_rows, n_features) and (n_rows,), or None
+        After the row, if asked for.
+    last_coef, spread : ndarray of shape (n_features,)
+        The coefficients after the last row, and the median standard deviation of each feature over stretches as long
+        as the memory: coefficients times spread can be compared.
+    feature_names, classes, family
+        The names of the columns of coef, the classes or None, the family of the loss.
+
+    Examples
+    --------
     >>> from streamlasso import RAPRegressor, progressive
     >>> from streamlasso.tuners import LogRMS
     >>> model = RAPRegressor(memory=1.0, tuner=LogRMS(), lambda_init=0.1)

@@ -40,7 +40,8 @@ cdef class ActiveSet(Stateful):
     cdef void _sign_free(self) noexcept nogil
     cdef void _solve_for_target(self, Moments m) noexcept nogil
     cdef bint _wrong(self, Py_ssize_t i) noexcept nogil
-    cdef void _hold_signs(self, Moments m) noexcept nogil
+    cdef bint _hold_signs(self, Moments m) noexcept nogil
+    cdef double _few(self) noexcept nogil
     cdef void _walk(self, Moments m) noexcept nogil
     cdef bint _settled(self, double slack) noexcept nogil
     cdef bint _settle(self, Moments m) noexcept nogil

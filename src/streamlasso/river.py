@@ -141,7 +141,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     >>> from streamlasso.river import RAPRegressor
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.251617
+    MAE: 0.225465
     >>> [list(model.coef_)[j] for j in model.selected_.support]
     ['gallup', 'ipsos', 'morning_consult', 'rasmussen', 'you_gov']
     """
@@ -198,7 +198,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
         """The mean of the response, given each row."""
         _names(X)
         family = self.learners_[0].settings["family"]
-        eta = self.learners_[0].decision(_rows(self.columns_, X))
+        eta = self.learners_[0].decision_each(_rows(self.columns_, X))
         mean = family.means(eta)
         return pd.Series(mean, index=X.index, dtype=float)
 
@@ -254,7 +254,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
     >>> from streamlasso.river import RAPClassifier
     >>> model = RAPClassifier()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 89.43%
+    Accuracy: 89.19%
     """
 
     def __init__(
@@ -350,7 +350,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
         """eta (row, model)."""
         _names(X)
         rows = _rows(self.columns_, X)
-        return np.column_stack([learner.decision(rows) for learner in self.learners_])
+        return np.column_stack([learner.decision_each(rows) for learner in self.learners_])
 
     def _labels(self, eta: np.ndarray) -> list[Any]:
         if len(self.classes_) < 2:

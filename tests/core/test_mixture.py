@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracles.mixtures import ALPHA, COMPETITIONS, Row, experts, mixture, single_weights
+from oracles.mixtures import ALPHA, COMPETITIONS, UNCARRIED, Row, experts, mixture, single_weights
 from oracles.problem import Problem
 from oracles.replay import Stream, learner, run, same_bits
 from streamlasso import families
@@ -20,6 +20,7 @@ from support.streams import made, streams
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)
+every_rule = pytest.mark.parametrize("memory,tuner", UNCARRIED.values(), ids=UNCARRIED)
 
 
 def calm(family, n=60, p=4, seed=0):
@@ -34,7 +35,7 @@ def calm(family, n=60, p=4, seed=0):
 
 
 @every_family
-@every_competition
+@every_rule
 def test_the_prediction_is_that_of_the_model_before_the_row(family, memory, tuner):
     """b0 + x'b, held within the bounds of eta; unless an expert is far outside these."""
     stream = calm(family)
@@ -159,7 +160,7 @@ def test_the_order_of_the_features_does_not_matter(family, make_stream):
 
 
 @every_family
-@every_competition
+@every_rule
 def test_a_row_never_costs_more_than_its_worst_expert(family, memory, tuner):
     """eta is between the least and the largest of theirs, where these are in bounds; the loss is convex in eta."""
     stream = calm(family, n=80, seed=5)
@@ -220,7 +221,7 @@ def test_each_factor_is_a_model_of_its_own_to_the_bit(family, tuner):
 @pytest.mark.parametrize("memory", [Forgetting(0.95), Window(30)], ids=str)
 def test_one_power_and_one_memory_is_that_expert(family, memory):
     stream = calm(family)
-    model = mixture(stream, family=family, memory=memory, tuner=Mixture(powers=(0.5,)))
+    model = mixture(stream, family=family, memory=memory, tuner=Mixture(powers=(0.5,), carry=False))
     run(model, stream)
     assert model.weights == pytest.approx(np.ones((1, 1)), rel=1e-14)
     assert np.append(model.intercept, model.coef) == pytest.approx(experts(model)[0, 0], rel=1e-14)
@@ -327,7 +328,7 @@ class Namesake(PlainSGD):
     powers = fractions = (1.0, 0.5)  # a name that Mixture has too means nothing here
 
 
-@every_competition
+@every_rule
 def test_a_plain_family_equals_the_built_in_one(memory, tuner):
     stream = calm(Poisson())
     ours, theirs = (

@@ -24,7 +24,7 @@ POWERS = (0.0, 0.3, 0.6, 1.0, 1.5)
 
 def alone(power):
     """A mixture of one expert."""
-    return Mixture(powers=(power,), factors=(), starts=0)
+    return Mixture(powers=(power,), factors=(), starts=0, carry=False)
 
 
 def within(stream):

@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.mixtures import ALPHA, COMPETITIONS, YOUNG, Row, every, experts, mixture, updated_shares, without
+from oracles.mixtures import (
+    ALPHA,
+    COMPETITIONS,
+    UNCARRIED,
+    YOUNG,
+    Row,
+    every,
+    experts,
+    mixture,
+    updated_shares,
+    without,
+)
 from oracles.replay import Stream, run
 from streamlasso import families
 from streamlasso.families import Gaussian
@@ -214,7 +225,7 @@ def test_the_experts_are_read_off_the_state_rightly(make_stream):
     """The oracle's own oracle: averaged by their weights, they are the model."""
     for family in families.EXAMPLES:
         stream = make_stream(family, n=50)
-        for memory, tuner in COMPETITIONS.values():
+        for memory, tuner in UNCARRIED.values():
             model = mixture(stream, family=family, memory=memory, tuner=tuner)
             run(model, stream)
             average = np.nansum(model.weights[:, :, None] * experts(model), axis=(0, 1))

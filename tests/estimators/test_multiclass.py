@@ -13,7 +13,7 @@ from streamlasso import RAPClassifier, RAPRegressor, river
 from streamlasso.estimators.multiclass import N_RECENT, Recent, best_class, losses_of, probabilities, targets_of
 from streamlasso.families import Binomial
 from streamlasso.memories import Window
-from streamlasso.tuners import Fixed, LogRMS
+from streamlasso.tuners import Fixed, LogRMS, Mixture
 from support.estimators import P, bits, labels, responses, rows
 from support.river import bits as river_bits
 from support.river import dicts, taught
@@ -23,7 +23,7 @@ from support.river import dicts, taught
 
 def test_two_classes_are_one_model():
     X = rows()
-    model = RAPClassifier().fit(X, labels(X, ["no", "yes"]))
+    model = RAPClassifier(tuner=Mixture(carry=False)).fit(X, labels(X, ["no", "yes"]))
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.coef_.shape == (1, P)
     assert isinstance(model.lambda_, float)
@@ -135,8 +135,9 @@ def test_a_late_class_has_learnt_the_last_rows(weighted):
 
 def test_all_faces_have_one_rule():
     X, y = late_stream()
-    one = taught(river.RAPClassifier(), dicts(X), y)
-    other = RAPClassifier()._start(list("abcd"), one.classes_[:2])
+    tuner = Mixture(carry=False)
+    one = taught(river.RAPClassifier(tuner=tuner), dicts(X), y)
+    other = RAPClassifier(tuner=tuner)._start(list("abcd"), one.classes_[:2])
     for start, stop in ((0, FIRST), (FIRST, len(X))):
         if start:
             other._add_classes(one.classes_)

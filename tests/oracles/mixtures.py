@@ -16,6 +16,12 @@ from streamlasso.tuners import LogRMS, Mixture
 #: which drive a single Learner. Theirs are COMPETITIONS, and core/test_mixture.py holds their contract.
 COMPOSED = (Mixture, AdaptiveForgetting)
 
+
+def uncarried(tuner):
+    """The tuner, without what the last residuals add."""
+    return Mixture(**{**tuner.settings(), "carry": False}) if tuner.competes else tuner
+
+
 #: (memory, tuner): one setting or more of each kind of mixture.
 COMPETITIONS = {
     "default": (None, Mixture()),
@@ -25,6 +31,9 @@ COMPETITIONS = {
     "factors x powers": (AdaptiveForgetting((0.9, 1.0)), Mixture(powers=(0.3, 0.7))),
     "factors x tuner": (AdaptiveForgetting((0.9, 0.98, 1.0)), LogRMS()),
 }
+
+#: The same where the last residuals move no prediction: the rules of experts and weights alone.
+UNCARRIED = {name: (memory, uncarried(tuner)) for name, (memory, tuner) in COMPETITIONS.items()}
 
 FIRST_ROWS, YOUNG, CAP, FADE = 10, 12, 6.0, 0.98
 ALPHA = 4.0 ** -np.arange(1, 8)
@@ -36,7 +45,7 @@ def mixture(stream, **settings):
     p = stream.X.shape[1]
     defaults = dict(
         memory=None,
-        tuner=Mixture(),
+        tuner=Mixture(carry=False),
         penalty=L1(),
         gradient="exact",
         curvature="updated",

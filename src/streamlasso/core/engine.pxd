@@ -18,4 +18,5 @@ cdef class Engine(Stateful):
     cdef int _learn(self, const double[:, ::1] X, const double[::1] y, weight, record, coef) except -1
     cdef int _step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
     cdef double eta_at(self, const double* x) except? -1 nogil
+    cdef int predict_rows(self, Py_ssize_t n, const double* X, double* etas, double* residuals) except -1 nogil
     cdef void write_model(self, double* model) noexcept nogil

@@ -113,8 +113,15 @@ class Engine(Stateful):
         return 0
 
     def eta_at(self, x):
-        """eta of one row."""
+        """eta of the next row."""
         return 0.0
+
+    def predict_rows(self, n, X, etas, residuals):
+        """eta of n rows that follow one another."""
+        i: cython.Py_ssize_t
+        for i in range(n):
+            etas[i] = self.eta_at(X + i * self.p)
+        return 0
 
     def write_model(self, model):
         """Intercept and coefficients now, into p + 1 numbers."""
@@ -122,17 +129,28 @@ class Engine(Stateful):
 
     # --- what a person wants to see -----------------------------------------------------------------------------
 
-    def decision(self, X: cython.const[cython.double][:, ::1]):
-        """eta = b0 + x'b for each row."""
-        i: cython.Py_ssize_t
+    def decision(self, X: cython.const[cython.double][:, ::1], residuals=None):
+        """eta of rows that follow one another and the last one learnt; or those that left `residuals` behind.
+
+        `residuals` is what `self.residuals()` gave, and is brought up to date for the rows that follow these.
+        """
+        last: cython.double[::1] = self.residuals() if residuals is None else residuals
         _refuse_shape("X", (X.shape[0], X.shape[1]), (X.shape[0], self.p))
         self._refuse_if_busy()
         out = np.empty(X.shape[0])
         etas: cython.double[::1] = out
-        with cython.nogil:
-            for i in range(X.shape[0]):
-                etas[i] = self.eta_at(cython.address(X[i, 0]))
+        if X.shape[0] > 0:
+            with cython.nogil:
+                self.predict_rows(X.shape[0], cython.address(X[0, 0]), cython.address(etas[0]), cython.address(last[0]))
         return out
+
+    def decision_each(self, X: cython.const[cython.double][:, ::1]):
+        """eta of each row as the next one."""
+        return np.array([self.decision(X[i : i + 1])[0] for i in range(X.shape[0])])
+
+    def residuals(self):
+        """What the prediction of the next row takes from the rows before, beside the model."""
+        return np.zeros(1)
 
     @property
     def coef(self):

@@ -2,6 +2,7 @@ cimport cython
 
 from streamlasso.core.experts cimport Experts
 from streamlasso.core.bounds cimport Bounds
+from streamlasso.core.carry cimport Carry
 from streamlasso.core.engine cimport Engine
 from streamlasso.core.pointers cimport Pointers
 from streamlasso.core.shares cimport Shares
@@ -14,14 +15,17 @@ cdef class MixtureLearner(Engine):
     cdef Py_ssize_t n_memories, n_permanent, n, K, every
     cdef Bounds bounds
     cdef Shares shares
-    cdef bint scaled
+    cdef Carry carry
+    cdef bint scaled, carries
     cdef public double dispersion, dispersion_weight
     cdef readonly double[::1] model
-    cdef double[::1] loss, share_loss, predicted, targets, weight
-    cdef double[:, ::1] rows, etas
+    cdef double[::1] loss, share_loss, predicted, targets, weight, own
+    cdef double[:, ::1] rows, etas, lags
     cdef Py_ssize_t[::1] began
 
     cdef int _evaluate(self, double y, double weight, double eta, const double* etas) except -1 nogil
+    cdef double _carried(self, const double* lags, double eta) noexcept nogil
+    cdef double _own_eta(self, const double* x, double* row) except? -1 nogil
     cdef int _learn_all(self, Py_ssize_t n) except -1 nogil
     cdef void _restart(self) noexcept nogil
     cdef int _predict_all(self, const double* row, double* etas) except -1 nogil

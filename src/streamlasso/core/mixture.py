@@ -36,6 +36,7 @@ from cython.cimports.libc.math import INFINITY, isfinite, isnan
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.bounds import Bounds
+from cython.cimports.streamlasso.core.carry import N_LAGS, Carry
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experts import Experts, ModelExperts, PathExperts
 from cython.cimports.streamlasso.core.learner import Learner
@@ -127,6 +128,8 @@ class MixtureLearner(Engine):
         self.n = self.n_memories * self.K
         self.began = np.where(np.arange(self.n_memories) < self.n_permanent, 0, -1)
         self.bounds = Bounds(self.p, self.family)
+        self.carry = Carry(self.family)
+        self.carries = tuner.carry and settings["fit_intercept"]
         self.shares = Shares(self.n_memories, self.K)
         for m in range(self.n_permanent):
             self.shares.enter(m)
@@ -137,6 +140,8 @@ class MixtureLearner(Engine):
         self.loss = np.zeros(self.n)
         self.share_loss = np.zeros(N_SHARES)
         self.predicted = np.zeros(batch_size)
+        self.own = np.zeros(batch_size)
+        self.lags = np.zeros((batch_size, N_LAGS))
         self.targets = np.zeros(batch_size)
         self.weight = np.zeros(batch_size)
         self.rows = np.zeros((batch_size, self.p))
@@ -172,7 +177,15 @@ class MixtureLearner(Engine):
             for j in range(self.p):
                 self.rows[i, j] = self.bounds.clip(j, X[i * self.p + j])
             self._predict_all(cython.address(self.rows[i, 0]), cython.address(self.etas[i, 0]))
-            record.eta = self._prediction(cython.address(self.etas[i, 0]))
+            self.own[i] = self._prediction(cython.address(self.etas[i, 0]))
+            memcpy(
+                cython.address(self.lags[i, 0]),
+                cython.address(self.lags[i - 1, 0]) if i > 0 else cython.address(self.carry.lags[0]),
+                N_LAGS * cython.sizeof(cython.double),
+            )
+            if i > 0:
+                self.carry.expect(cython.address(self.lags[i, 0]), self.own[i - 1])
+            record.eta = self._carried(cython.address(self.lags[i, 0]), self.own[i])
             record.loss = self.family.loss_at(y[i], record.eta)
             record.slope = 0.0
             seen += weight_of(w, i)
@@ -181,7 +194,15 @@ class MixtureLearner(Engine):
                 self.targets[i] = self.bounds.clip_y(y[i])
                 self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
                 if weight_of(w, i) > 0.0:
-                    self._evaluate(self.targets[i], self.weight[i], out[i].eta, cython.address(self.etas[i, 0]))
+                    self._evaluate(self.targets[i], self.weight[i], self.own[i], cython.address(self.etas[i, 0]))
+                    if self.carries and self.n_seen > 0:
+                        self.carry.learn(
+                            cython.address(self.lags[i, 0]),
+                            self.targets[i],
+                            self.own[i],
+                            self.weight[i],
+                            self.bounds.least_loss(self.targets[i]),
+                        )
             self._learn_all(n)
             self._blend()
         for i in range(n):
@@ -192,6 +213,12 @@ class MixtureLearner(Engine):
             record.effective_size = self._average(SIZE)
             record.status = self.code
         return 0
+
+    def _carried(self, lags, eta):
+        """eta with what the last residuals add to it."""
+        if not self.carries:
+            return eta
+        return self.bounds.clip_eta(eta + self.carry.offset(lags, eta))
 
     def _evaluate(self, y, weight, eta, etas):
         """Update the weights by the losses of the experts and of the shares' averages, in units of the noise."""
@@ -347,16 +374,34 @@ class MixtureLearner(Engine):
     # --- predicting ---------------------------------------------------------------------------------------------
 
     def eta_at(self, x):
-        """The average prediction of a row."""
-        j: cython.Py_ssize_t
+        """The average prediction of the row that follows the last one learnt."""
         row: cython.p_double = cython.cast(cython.p_double, malloc((self.p + self.n) * cython.sizeof(cython.double)))
+        eta: cython.double = self._carried(cython.address(self.carry.lags[0]), self._own_eta(x, row))
+        free(row)
+        return eta
+
+    def predict_rows(self, n, X, etas, residuals):
+        """What the last residuals say fades from row to row."""
+        i: cython.Py_ssize_t
         eta: cython.double
+        row: cython.p_double = cython.cast(cython.p_double, malloc((self.p + self.n) * cython.sizeof(cython.double)))
+        for i in range(n):
+            eta = self._own_eta(X + i * self.p, row)
+            etas[i] = self._carried(residuals, eta)
+            self.carry.expect(residuals, eta)
+        free(row)
+        return 0
+
+    def residuals(self):
+        return np.array(self.carry.lags)
+
+    def _own_eta(self, x, row):
+        """The average prediction of a row alone; `row` has room for it and for the etas of all experts."""
+        j: cython.Py_ssize_t
         for j in range(self.p):
             row[j] = self.bounds.clip(j, x[j])
         self._predict_all(row, row + self.p)
-        eta = self._prediction(row + self.p)
-        free(row)
-        return eta
+        return self._prediction(row + self.p)
 
     def _predict_all(self, row, etas):
         """eta of every expert for a row within the bounds."""
@@ -382,7 +427,14 @@ class MixtureLearner(Engine):
         return self.bounds.clip_eta(eta)
 
     def write_model(self, model):
-        memcpy(model, cython.address(self.model[0]), (self.p + 1) * cython.sizeof(cython.double))
+        j: cython.Py_ssize_t
+        shift: cython.double = 0.0
+        scale: cython.double = 1.0
+        if self.carries:
+            self.carry.linear(cython.address(shift), cython.address(scale))
+        for j in range(self.p + 1):
+            model[j] = scale * self.model[j]
+        model[0] += shift
 
     # --- what a person wants to see -----------------------------------------------------------------------------
 
@@ -437,7 +489,7 @@ class MixtureLearner(Engine):
 
     def parts(self):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
-        return {**experts, "bounds/": self.bounds, "shares/": self.shares}
+        return {**experts, "bounds/": self.bounds, "shares/": self.shares, "carry/": self.carry}
 
     @property
     def beginnings(self):

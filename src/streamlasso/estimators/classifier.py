@@ -113,11 +113,11 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The probability of each class, given each row."""
+        """The probability of each class, given rows that follow the last one learnt, in order."""
         return probabilities(Binomial().mean(self._decide(X)))
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable class, given each row."""
+        """The most probable class, given rows that follow the last one learnt, in order."""
         return self._predictions(self._decide(X))
 
     def _predictions(self, eta: np.ndarray) -> np.ndarray:

@@ -87,7 +87,7 @@ class RAPRegressor(RegressorMixin, RAP):
         return [numbers_of(y, n_rows, family)], None
 
     def predict(self, X: Any) -> np.ndarray:
-        """The mean of the response, given each row."""
+        """The mean of the response, given rows that follow the last one learnt, in order (docs/mixture.md)."""
         return self._predictions(self._decide(X))
 
     def _predictions(self, eta: np.ndarray) -> np.ndarray:

@@ -49,6 +49,14 @@ class Family(Part):
         with cython.gil:
             return self.mean(eta)
 
+    def residual_at(self, y, eta):
+        """How far a response is from its prediction, on a scale where errors of a stream can be compared."""
+        return y - self.mean_at(eta)
+
+    def level_at(self, y):
+        """A response on that scale."""
+        return y
+
     def check(self):
         """Refuse a family that lacks a method."""
         cls = type(self)

@@ -3,7 +3,7 @@
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import exp
+from cython.cimports.libc.math import exp, log
 from cython.cimports.streamlasso.families.base import Family
 
 #: Beyond this eta the exponential goes on as its tangent: still convex, never infinite.
@@ -38,6 +38,12 @@ class Gamma(Family):
 
     def mean_at(self, eta):
         return exp(min(eta, LARGEST_ETA))
+
+    def residual_at(self, y, eta):
+        return log(y) - eta
+
+    def level_at(self, y):
+        return log(y)
 
     def link(self, mean):
         return np.log(mean)

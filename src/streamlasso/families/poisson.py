@@ -3,7 +3,7 @@
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import exp
+from cython.cimports.libc.math import exp, log
 from cython.cimports.streamlasso.families.base import Family
 from scipy.special import xlogy
 
@@ -41,6 +41,12 @@ class Poisson(Family):
 
     def mean_at(self, eta):
         return exp(min(eta, LARGEST_ETA))
+
+    def residual_at(self, y, eta):
+        return log((y + 0.5) / (self.mean_at(eta) + 0.5))
+
+    def level_at(self, y):
+        return log(y + 0.5)
 
     def link(self, mean):
         return np.log(mean)

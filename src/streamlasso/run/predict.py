@@ -45,10 +45,12 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
     learning = saved.learning(encoder)
     file = open_predictions(out)
     done = Predicted()
+    residuals = [learner.residuals() for learner in learning.learners]
     try:
         for rows, place in source.encoded(encoder, needs_target=False, grow=False):
             if len(place):
-                eta = np.column_stack([learner.decision(rows.X) for learner in learning.learners])
+                each = zip(learning.learners, residuals, strict=True)
+                eta = np.column_stack([learner.decision(rows.X, last) for learner, last in each])
                 columns = prediction_columns(encoder, rows, *learning.predictions(eta))
                 file.write(prediction_rows(place, columns))
                 done.add(_losses(learning, rows, eta), len(place))

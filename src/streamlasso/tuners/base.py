@@ -28,6 +28,8 @@ class Tuner(Part):
     name = None
     #: Whether experts with different penalties compete, instead of one lam that moves; they choose the memory too.
     competes = False
+    #: Whether the last residuals may move the next prediction.
+    carry = False
     #: How many numbers the tuner remembers from step to step.
     n_state = 0
     #: Whether lam is kept within [0, lam_max]; only a tuner that never moves it does without.

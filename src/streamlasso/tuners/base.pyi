@@ -9,6 +9,7 @@ class Tuner(Part):
     compiled: ClassVar[bool]
     name: ClassVar[str | None]
     competes: ClassVar[bool]
+    carry: bool
     n_state: ClassVar[int]
     clamped: ClassVar[bool]
 

@@ -33,19 +33,22 @@ class Mixture(Tuner):
         A memory with each of these forgetting factors, beside one that never forgets.
     starts : int, default=8
         How many memories that restart are kept at a time, beside those.
+    carry : bool, default=True
+        Whether the last residuals may move the next prediction, where they have helped (core/carry.py). Not where
+        there is no intercept.
 
     Examples
     --------
     >>> from streamlasso.tuners import Mixture
     >>> Mixture(powers=(0.0, 0.5), starts=4)
-    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), starts=4)
+    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), starts=4, carry=True)
     """
 
     compiled = True
     name = "mixture"
     competes = True
 
-    def __init__(self, powers=None, factors=FACTORS, starts=8):
+    def __init__(self, powers=None, factors=FACTORS, starts=8, carry=True):
         if powers is not None and not _are_powers(powers):
             raise ValueError(f"Mixture(powers={powers!r}): use one number or more, each in [0, 2]")
         if any(a >= b for a, b in pairwise(powers or ())):
@@ -56,7 +59,10 @@ class Mixture(Tuner):
             raise ValueError(f"Mixture(starts={starts!r}): use a whole number from 0 to 1000")
         self.powers = None if powers is None else tuple(powers)
         self.factors = tuple(factors)
+        if not isinstance(carry, bool):
+            raise ValueError(f"Mixture(carry={carry!r}): use True or False")
         self.starts = starts
+        self.carry = carry
 
     def powers_for(self, family):
         """The powers of the experts of a family."""
@@ -65,7 +71,7 @@ class Mixture(Tuner):
         return POWERS if family.has_scale else POWERS_OF_CLASSES
 
     def settings(self):
-        return {"powers": self.powers, "factors": self.factors, "starts": self.starts}
+        return {"powers": self.powers, "factors": self.factors, "starts": self.starts, "carry": self.carry}
 
     def move(self, lam, slope, norm, lam_max, state):
         return lam

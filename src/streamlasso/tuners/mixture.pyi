@@ -17,5 +17,6 @@ class Mixture(BuiltIn):
         powers: tuple[float, ...] | list[float] | None = None,
         factors: tuple[float, ...] | list[float] = ...,
         starts: int = 8,
+        carry: bool = True,
     ) -> None: ...
     def powers_for(self, family: Family) -> tuple[float, ...]: ...

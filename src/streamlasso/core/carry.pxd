@@ -1,0 +1,46 @@
+cimport cython
+
+from streamlasso.core.state cimport Stateful
+from streamlasso.families.base cimport Family
+
+#: The residuals that are kept: e_{t-1}, e_{t-2}, their fading mean, and the last response on the scale of eta.
+cdef enum:
+    LAST = 0
+    BEFORE = 1
+    FADING = 2
+    LEVEL = 3
+    N_LAGS = 4
+
+#: The rules, what the gate chooses from (nothing, or one of them), and the features of the long one.
+cdef enum:
+    SHORT = 0
+    LONG = 1
+    N_RULES = 2
+    N_CHOICES = 3
+    N_FEATURES = 5
+
+
+@cython.final
+cdef class Carry(Stateful):
+    cdef Family family
+    cdef bint scaled
+    cdef public Py_ssize_t n_seen
+    cdef readonly double[::1] gate, lags
+    cdef readonly double[:, ::1] theta, B
+    cdef readonly double[:, :, ::1] A
+    cdef public double level_mean, eta_mean, dispersion, dispersion_weight, residual_square, residual_weight
+
+    cdef double offset(self, const double* lags, double eta) noexcept nogil
+    cdef void linear(self, double* shift, double* scale) noexcept nogil
+    cdef int expect(self, double* lags, double eta) except -1 nogil
+    cdef int learn(self, const double* lags, double y, double eta, double weight, double least) except -1 nogil
+    cdef void _features(self, const double* lags, double eta, double* z) noexcept nogil
+    cdef double _rule(self, Py_ssize_t h, const double* z) noexcept nogil
+    cdef int _advance(self, double* lags, double y, double eta) except -1 nogil
+    cdef int _update_gate(self, double y, double eta, double weight, double least, const double* z) except -1 nogil
+    cdef void _measure_noise(self, double deviance) noexcept nogil
+    cdef void _measure(self, double residual) noexcept nogil
+    cdef int _learn_rule(
+        self, Py_ssize_t h, double y, double eta, double weight, double residual, const double* z
+    ) except -1 nogil
+    cdef void _solve(self, Py_ssize_t h) noexcept nogil

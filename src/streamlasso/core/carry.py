@@ -1,0 +1,245 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""What the last residuals say about the next row: a gated offset to eta.
+
+Errors of a linear model on a stream often come in runs: what is missing from the features changes slowly. With the
+residual e_t of the mixture's own prediction (`Family.residual_at`), small regressions predict the next offset to eta:
+
+    short   o = theta z,   z = e_{t-1}                                                                    r = .99
+    long    o = theta'z,   z = (e_{t-1}, e_{t-2}, f_{t-1}, level(y_{t-1}) - mean, eta_t - mean)           r = .998
+
+where f is a fading mean of e and `level` the response on the scale of eta. For numbers, counts and positive responses e
+is on the scale of eta and is itself what a rule predicts, by recursive least squares in which rows beyond OUTLIER
+standard deviations weigh less:
+
+    A <- r A + w z z',     B <- r B + w z e,     theta = (A + (PRIOR_ROWS / n) diag A)^{-1} B
+
+with n the rows that a rule remembers: shrunk as by PRIOR_ROWS rows that say nothing. For classes, whose residuals are
+differences of probabilities, w is the curvature of the loss at eta + o and e becomes o - loss'/loss'': a Newton step on
+the log loss. (The same for counts is sharper while it works, and explodes on one stream in five.)
+
+A gate decides whether any of this is used: exponential weights over nothing, short and long, which start at
+GATE_PRIOR for nothing, return to that by GATE_SHARE per row, and are updated by losses in units of the noise, as the
+weights of the experts are. Where residuals say nothing, the gate stays closed.
+
+The offset is linear in eta, so that the model stays linear: the lags move its intercept, the last feature of a long
+rule scales its coefficients (`linear`). For rows further ahead the residuals are not known: `expect` puts their
+expectation in, and the offset fades as its own autoregression says.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import INFINITY, exp, fabs, sqrt
+from cython.cimports.streamlasso.core.state import Stateful
+
+from streamlasso.core.state import COUNT, FINITE, FIXED, WEIGHT, Column, array, complement, numbers
+
+#: Rows before the first offset.
+FIRST_OFFSET = cython.declare(cython.Py_ssize_t, 20)
+PRIOR_ROWS = cython.declare(cython.double, 20.0)
+OUTLIER = cython.declare(cython.double, 6.0)
+GATE_PRIOR = cython.declare(cython.double, 0.8)
+GATE_SHARE = cython.declare(cython.double, 0.005)
+SHORT_DECAY = cython.declare(cython.double, 0.99)
+LONG_DECAY = cython.declare(cython.double, 0.998)
+#: Of f, and of the scales of residuals and losses.
+MEAN_DECAY = cython.declare(cython.double, 0.9)
+SCALE_DECAY = cython.declare(cython.double, 0.98)
+#: The most that one row can change the log odds of the gate; classes have no tails, and no cap.
+ODDS_CAP = cython.declare(cython.double, 6.0)
+LEAST_CURVATURE = cython.declare(cython.double, 1e-6)
+
+
+def _exchanged(lags):
+    """Of two classes: residuals change their sign, and a response of 1 is one of 0."""
+    return np.array([-lags[LAST], -lags[BEFORE], -lags[FADING], 1.0 - lags[LEVEL]])
+
+
+@cython.cclass
+class Carry(Stateful):
+    """The rules, their gate, and the residuals that the next offset is made of."""
+
+    STATE = (
+        array("gate", FIXED, range=WEIGHT),
+        array("A", FIXED, FIXED, FIXED, range=FINITE),
+        array("B", FIXED, FIXED, range=FINITE),
+        array("theta", FIXED, FIXED, range=FINITE),
+        array("lags", FIXED, range=FINITE, exchanged=_exchanged),
+        numbers("means", Column("level_mean", FINITE, complement), Column("eta_mean", FINITE, np.negative)),
+        numbers(
+            "scales",
+            Column("dispersion", WEIGHT),
+            Column("dispersion_weight", WEIGHT),
+            Column("residual_square", WEIGHT),
+            Column("residual_weight", WEIGHT),
+        ),
+        numbers("seen", Column("n_seen", COUNT), dtype=np.int64),
+    )
+
+    def __cinit__(self, family):
+        self.family = family
+        self.scaled = family.has_scale
+        self.gate = np.array([GATE_PRIOR] + [(1.0 - GATE_PRIOR) / N_RULES] * N_RULES)
+        self.A = np.zeros((N_RULES, N_FEATURES, N_FEATURES))
+        self.B = np.zeros((N_RULES, N_FEATURES))
+        self.theta = np.zeros((N_RULES, N_FEATURES))
+        self.lags = np.zeros(N_LAGS)
+
+    # --- the offset ---------------------------------------------------------------------------------------------
+
+    def offset(self, lags, eta):
+        """The gated offset to eta, given the residuals before."""
+        h: cython.Py_ssize_t
+        total: cython.double = 0.0
+        z: cython.double[N_FEATURES]
+        if self.n_seen < FIRST_OFFSET:
+            return 0.0
+        self._features(lags, eta, z)
+        for h in range(N_RULES):
+            total += self.gate[h + 1] * self._rule(h, z)
+        return total
+
+    def linear(self, shift, scale):
+        """For the next row, eta + offset = shift + scale eta."""
+        shift[0] = self.offset(cython.address(self.lags[0]), 0.0)
+        scale[0] = 1.0
+        if self.n_seen >= FIRST_OFFSET:
+            scale[0] += self.gate[LONG + 1] * self.theta[LONG, N_FEATURES - 1]
+
+    def expect(self, lags, eta):
+        """The residuals as they would be after a row whose response is its predicted mean."""
+        return self._advance(lags, self.family.mean_at(eta + self.offset(lags, eta)), eta)
+
+    def _features(self, lags, eta, z):
+        z[0] = lags[LAST]
+        z[1] = lags[BEFORE]
+        z[2] = lags[FADING]
+        z[3] = lags[LEVEL] - self.level_mean
+        z[4] = eta - self.eta_mean
+
+    def _rule(self, h, z):
+        """The offset of one rule."""
+        i: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for i in range(N_FEATURES if h == LONG else 1):
+            total += self.theta[h, i] * z[i]
+        return total
+
+    def _advance(self, lags, y, eta):
+        """One outlier must not move the predictions after it."""
+        residual: cython.double = self.family.residual_at(y, eta)
+        most: cython.double = OUTLIER * sqrt(self.residual_square)
+        if self.scaled and self.residual_square > 0.0:
+            residual = min(max(residual, -most), most)
+        lags[BEFORE] = lags[LAST]
+        lags[LAST] = residual
+        lags[FADING] = MEAN_DECAY * lags[FADING] + (1.0 - MEAN_DECAY) * residual
+        lags[LEVEL] = self.family.level_at(y)
+        return 0
+
+    # --- learning -----------------------------------------------------------------------------------------------
+
+    def learn(self, lags, y, eta, weight, least):
+        """A row whose response is y, which the mixture predicted with eta and these residuals before it."""
+        h: cython.Py_ssize_t
+        residual: cython.double = self.family.residual_at(y, eta)
+        z: cython.double[N_FEATURES]
+        self._features(lags, eta, z)
+        self._update_gate(y, eta, weight, least, z)
+        self._measure(residual)
+        self.n_seen += 1
+        for h in range(N_RULES):
+            self._learn_rule(h, y, eta, weight, residual, z)
+            self._solve(h)
+        self._advance(cython.address(self.lags[0]), y, eta)
+        self.level_mean += (self.lags[LEVEL] - self.level_mean) / self.n_seen
+        self.eta_mean += (eta - self.eta_mean) / self.n_seen
+        return 0
+
+    def _update_gate(self, y, eta, weight, least, z):
+        h: cython.Py_ssize_t
+        total: cython.double = 0.0
+        smallest: cython.double = INFINITY
+        prior: cython.double
+        loss: cython.double[N_CHOICES]
+        for h in range(N_CHOICES):
+            loss[h] = eta + self._rule(h - 1, z) if h > 0 and self.n_seen >= FIRST_OFFSET else eta
+            loss[h] = self.family.loss_at(y, loss[h]) - least
+        if self.scaled:
+            self._measure_noise(2.0 * max(loss[0], 0.0))
+        if self.n_seen < FIRST_OFFSET or (self.scaled and not self.dispersion > 0.0):
+            return 0
+        for h in range(N_CHOICES):
+            if self.scaled:
+                loss[h] = min(loss[h] / self.dispersion, ODDS_CAP)
+            loss[h] *= weight
+            if loss[h] < smallest:
+                smallest = loss[h]
+        for h in range(N_CHOICES):
+            self.gate[h] *= exp(smallest - loss[h]) if loss[h] < INFINITY else 0.0
+            total += self.gate[h]
+        for h in range(N_CHOICES):
+            prior = GATE_PRIOR if h == 0 else (1.0 - GATE_PRIOR) / N_RULES
+            self.gate[h] = (1.0 - GATE_SHARE) * self.gate[h] / total + GATE_SHARE * prior
+        return 0
+
+    def _measure_noise(self, deviance):
+        if self.dispersion > 0.0:
+            deviance = min(deviance, 2.0 * ODDS_CAP * self.dispersion)
+        self.dispersion_weight = SCALE_DECAY * self.dispersion_weight + 1.0
+        self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
+
+    def _measure(self, residual):
+        """The mean square of residuals, of which one row cannot say too much."""
+        square: cython.double = residual * residual
+        if self.residual_square > 0.0:
+            square = min(square, OUTLIER * OUTLIER * self.residual_square)
+        self.residual_weight = SCALE_DECAY * self.residual_weight + 1.0
+        self.residual_square += (square - self.residual_square) / self.residual_weight
+
+    def _learn_rule(self, h, y, eta, weight, residual, z):
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = N_FEATURES if h == LONG else 1
+        r: cython.double = LONG_DECAY if h == LONG else SHORT_DECAY
+        offset: cython.double = self._rule(h, z)
+        curvature: cython.double = 1.0
+        target: cython.double = residual
+        if self.scaled:
+            if fabs(residual) > OUTLIER * sqrt(self.residual_square):
+                weight *= OUTLIER * sqrt(self.residual_square) / fabs(residual)
+        else:
+            curvature = max(self.family.curvature_at(y, eta + offset), LEAST_CURVATURE)
+            target = offset - self.family.slope_at(y, eta + offset) / curvature
+        for i in range(n):
+            for j in range(n):
+                self.A[h, i, j] = r * self.A[h, i, j] + weight * curvature * z[i] * z[j]
+            self.B[h, i] = r * self.B[h, i] + weight * curvature * target * z[i]
+        return 0
+
+    def _solve(self, h):
+        """theta = (A + (PRIOR_ROWS / n) diag A)^{-1} B, by Cholesky; a feature that was always 0 has none."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        n: cython.Py_ssize_t = N_FEATURES if h == LONG else 1
+        r: cython.double = LONG_DECAY if h == LONG else SHORT_DECAY
+        lift: cython.double = 1.0 + PRIOR_ROWS / min(cython.cast(cython.double, self.n_seen), 1.0 / (1.0 - r))
+        L: cython.double[N_FEATURES][N_FEATURES]
+        for i in range(n):
+            for j in range(i + 1):
+                L[i][j] = self.A[h, i, j] * (lift if i == j else 1.0)
+                for k in range(j):
+                    L[i][j] -= L[i][k] * L[j][k]
+                if i == j:
+                    L[i][i] = sqrt(L[i][i]) if L[i][i] > 0.0 else INFINITY
+                else:
+                    L[i][j] /= L[j][j]
+        for i in range(n):
+            self.theta[h, i] = self.B[h, i]
+            for k in range(i):
+                self.theta[h, i] -= L[i][k] * self.theta[h, k]
+            self.theta[h, i] /= L[i][i]
+        for i in range(n - 1, -1, -1):
+            for k in range(i + 1, n):
+                self.theta[h, i] -= L[k][i] * self.theta[h, k]
+            self.theta[h, i] /= L[i][i]

@@ -1,0 +1,98 @@
+"""What the last residuals add to a prediction, written out plainly: weighted least squares over all rows so far.
+
+No recursion: after every row each rule is fitted again to all rows before, with weights that fade.
+"""
+
+import numpy as np
+
+FIRST, PRIOR, SHARE, CAP, OUTLIER = 20, 0.8, 0.005, 6.0, 6.0
+SHRINK = 20.0
+
+
+class Oracle:
+    """Rows with their own eta go in by `learn`; `offset(eta)` is what the next row gets."""
+
+    def __init__(self, family):
+        self.family, self.classes = family, not family.has_scale
+        self.rules = (False, True)  # short, long
+        self.prior = np.array([PRIOR] + [(1 - PRIOR) / len(self.rules)] * len(self.rules))
+        self.gate = self.prior.copy()
+        self.theta = [np.zeros(5 if long else 1) for long in self.rules]
+        self.rows = [[] for _ in self.rules]  # (z, weight, target)
+        self.residuals, self.levels, self.etas = [], [], []
+        self.noise = Fading()
+        self.square = Fading()
+
+    def residual(self, y, eta):
+        mean = float(self.family.mean(eta))
+        name = type(self.family).__name__
+        if name == "Poisson":
+            return np.log((y + 0.5) / (mean + 0.5))
+        return np.log(y / mean) if name == "Gamma" else y - mean
+
+    def level(self, y):
+        name = type(self.family).__name__
+        return np.log(y + 0.5) if name == "Poisson" else np.log(y) if name == "Gamma" else y
+
+    def features(self, eta):
+        e = [0.0, 0.0, *self.residuals]
+        fading = sum(0.1 * 0.9**i * value for i, value in enumerate(reversed(self.residuals)))
+        level = self.levels[-1] - np.mean(self.levels) if self.levels else 0.0
+        return np.array([e[-1], e[-2], fading, level, eta - (np.mean(self.etas) if self.etas else 0.0)])
+
+    def offsets(self, eta):
+        z = self.features(eta)
+        return np.array([0.0, *(float(theta @ z[: len(theta)]) for theta in self.theta)])
+
+    def offset(self, eta):
+        return float(self.gate @ self.offsets(eta)) if len(self.etas) >= FIRST else 0.0
+
+    def learn(self, y, eta, least):
+        ready = len(self.etas) >= FIRST
+        offsets = self.offsets(eta) if ready else np.zeros(len(self.gate))
+        losses = np.array([float(self.family.loss(y, eta + offset)) for offset in offsets]) - least
+        if not self.classes:
+            self.noise.add(2 * max(losses[0], 0.0), 2 * CAP)
+            losses = np.minimum(losses / self.noise.value, CAP) if self.noise.value > 0 else np.zeros(3)
+        if ready:
+            self.gate = self.gate * np.exp(losses.min() - losses)
+            self.gate = (1 - SHARE) * self.gate / self.gate.sum() + SHARE * self.prior
+        residual, z = self.residual(y, eta), self.features(eta)
+        self.square.add(residual**2, OUTLIER**2)
+        most = OUTLIER * np.sqrt(self.square.value)
+        for h, long in enumerate(self.rules):
+            x = z[: 5 if long else 1]
+            weight, target = min(1.0, most / abs(residual)) if residual else 1.0, residual
+            if self.classes:
+                at = eta + float(self.theta[h] @ x)
+                weight = max(float(self.family.curvature(y, at)), 1e-6)
+                target = at - eta - float(self.family.slope(y, at)) / weight
+            self.rows[h].append((x, weight, target))
+            self.theta[h] = self.fitted(self.rows[h], 0.998 if long else 0.99)
+        self.residuals.append(residual if self.classes else float(np.clip(residual, -most, most)))
+        self.levels.append(self.level(y))
+        self.etas.append(eta)
+
+    @staticmethod
+    def fitted(rows, r):
+        n = len(rows)
+        weight = np.array([w for _, w, _ in rows]) * r ** np.arange(n - 1, -1, -1.0)
+        Z, target = np.array([z for z, _, _ in rows]), np.array([t for _, _, t in rows])
+        A = Z.T @ (weight[:, None] * Z)
+        used = np.diag(A) > 0
+        A = A + np.diag(np.diag(A)) * SHRINK / min(n, 1 / (1 - r))
+        theta = np.zeros(Z.shape[1])
+        theta[used] = np.linalg.solve(A[np.ix_(used, used)], (Z.T @ (weight * target))[used])
+        return theta
+
+
+class Fading:
+    """A fading mean of numbers, each at most so many times the mean so far."""
+
+    def __init__(self):
+        self.value = self.weight = 0.0
+
+    def add(self, number, most):
+        number = min(number, most * self.value) if self.value > 0 else number
+        self.weight = 0.98 * self.weight + 1
+        self.value += (number - self.value) / self.weight

@@ -136,9 +136,9 @@ def test_packages_that_are_missing_are_named_and_the_rest_runs(numbers, tmp_path
 def test_methods_without_the_family_are_named(tmp_path, capsys):
     table, rng = columns()
     path = write(tmp_path / "two.csv", table | {"y": KINDS["two"](table["y"], rng)})
-    assert bench(path, tmp_path / "out", "--methods", "persistence,ondil") == 0
-    assert "Not for a binomial target: ondil." in capsys.readouterr().out
-    assert bench(path, tmp_path / "none", "--methods", "ondil") == 2
+    assert bench(path, tmp_path / "out", "--methods", "persistence,river-bayesian") == 0
+    assert "Not for a binomial target: river-bayesian." in capsys.readouterr().out
+    assert bench(path, tmp_path / "none", "--methods", "river-bayesian") == 2
     assert "none of them can predict a binomial target" in capsys.readouterr().err
 
 

@@ -399,3 +399,11 @@ def test_classes_appear_as_they_come():
     assert target.classes == ["a", "b", "c", "d"]
     assert values.tolist() == [2, 0, -1, 3, 2]
     assert not wrong
+
+
+def test_a_wave_that_stands_still_is_constant():
+    """Every six hours the second harmonic of the day is 0: its rounding errors must not be taken for a feature."""
+    moments = np.datetime64("2024-01-01T00:00:00", "s") + np.arange(40) * np.timedelta64(6, "h")
+    rows = batch(date=moments, y=np.arange(40.0))
+    found, _ = features_of(encoder_of(rows), rows)
+    assert np.ptp(found["date: hour sin 2"]) == 0

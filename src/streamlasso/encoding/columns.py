@@ -227,12 +227,17 @@ def _season_and_weekday(moments: np.ndarray) -> list[np.ndarray]:
     year = moments.astype("datetime64[Y]").astype("datetime64[s]").astype(np.int64)
     angle = 2 * np.pi * (seconds - year) / (365.25 * 86_400)
     weekday = (seconds // 86_400 + 3) % 7
-    return [np.sin(angle), np.cos(angle), *(weekday == k for k in range(7))]
+    return [*_waves(angle), *(weekday == k for k in range(7))]
 
 
 def _hour(moments: np.ndarray) -> list[np.ndarray]:
     angle = 2 * np.pi * (moments.astype(np.int64) % 86_400) / 86_400
-    return [np.sin(angle), np.cos(angle), np.sin(2 * angle), np.cos(2 * angle)]
+    return [*_waves(angle), *_waves(2 * angle)]
+
+
+def _waves(angle: np.ndarray) -> list[np.ndarray]:
+    """Rounded: where rows come every six hours, sin 2 angle is 0, and not a rounding error that would be scaled up."""
+    return [np.round(wave, 12) for wave in (np.sin(angle), np.cos(angle))]
 
 
 KINDS: dict[str, type[Column]] = {column.kind: column for column in (NumberColumn, TextColumn, DateColumn)}

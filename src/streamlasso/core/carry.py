@@ -15,7 +15,7 @@ standard deviations weigh less:
 
 with n the rows that a rule remembers: shrunk as by PRIOR_ROWS rows that say nothing. For classes, whose residuals are
 differences of probabilities, w is the curvature of the loss at eta + o and e becomes o - loss'/loss'': a Newton step on
-the log loss. (The same for counts is sharper while it works, and explodes on one stream in five.)
+the log loss. (The same for counts is sharper while it works, and explodes on three of eight simulated streams.)
 
 A gate decides whether any of this is used: exponential weights over nothing, short and long, which start at
 GATE_PRIOR for nothing, return to that by GATE_SHARE per row, and are updated by losses in units of the noise, as the

@@ -28,17 +28,17 @@ cdef class Carry(Stateful):
     cdef readonly double[::1] gate, lags
     cdef readonly double[:, ::1] theta, B
     cdef readonly double[:, :, ::1] A
-    cdef public double level_mean, eta_mean, dispersion, dispersion_weight, residual_square, residual_weight
+    cdef public double level_mean, eta_mean, residual_square, residual_weight
 
     cdef double offset(self, const double* lags, double eta) noexcept nogil
     cdef void linear(self, double* shift, double* scale) noexcept nogil
     cdef int expect(self, double* lags, double eta) except -1 nogil
-    cdef int learn(self, const double* lags, double y, double eta, double weight, double least) except -1 nogil
+    cdef double choice(self, Py_ssize_t h, const double* lags, double eta) noexcept nogil
+    cdef void weigh(self, const double* loss) noexcept nogil
+    cdef int learn(self, const double* lags, double y, double eta, double weight) except -1 nogil
     cdef void _features(self, const double* lags, double eta, double* z) noexcept nogil
     cdef double _rule(self, Py_ssize_t h, const double* z) noexcept nogil
     cdef int _advance(self, double* lags, double y, double eta) except -1 nogil
-    cdef int _update_gate(self, double y, double eta, double weight, double least, const double* z) except -1 nogil
-    cdef void _measure_noise(self, double deviance) noexcept nogil
     cdef void _measure(self, double residual) noexcept nogil
     cdef int _learn_rule(
         self, Py_ssize_t h, double y, double eta, double weight, double residual, const double* z

@@ -41,11 +41,9 @@ GATE_PRIOR = cython.declare(cython.double, 0.8)
 GATE_SHARE = cython.declare(cython.double, 0.005)
 SHORT_DECAY = cython.declare(cython.double, 0.99)
 LONG_DECAY = cython.declare(cython.double, 0.998)
-#: Of f, and of the scales of residuals and losses.
+#: Of f, and of the mean square of residuals.
 MEAN_DECAY = cython.declare(cython.double, 0.9)
 SCALE_DECAY = cython.declare(cython.double, 0.98)
-#: The most that one row can change the log odds of the gate; classes have no tails, and no cap.
-ODDS_CAP = cython.declare(cython.double, 6.0)
 LEAST_CURVATURE = cython.declare(cython.double, 1e-6)
 
 
@@ -65,13 +63,7 @@ class Carry(Stateful):
         array("theta", FIXED, FIXED, range=FINITE),
         array("lags", FIXED, range=FINITE, exchanged=_exchanged),
         numbers("means", Column("level_mean", FINITE, complement), Column("eta_mean", FINITE, np.negative)),
-        numbers(
-            "scales",
-            Column("dispersion", WEIGHT),
-            Column("dispersion_weight", WEIGHT),
-            Column("residual_square", WEIGHT),
-            Column("residual_weight", WEIGHT),
-        ),
+        numbers("scale", Column("residual_square", WEIGHT), Column("residual_weight", WEIGHT)),
         numbers("seen", Column("n_seen", COUNT), dtype=np.int64),
     )
 
@@ -138,13 +130,37 @@ class Carry(Stateful):
 
     # --- learning -----------------------------------------------------------------------------------------------
 
-    def learn(self, lags, y, eta, weight, least):
+    def choice(self, h, lags, eta):
+        """eta as it would be with nothing (0) or with one of the rules alone."""
+        z: cython.double[N_FEATURES]
+        if h == 0 or self.n_seen < FIRST_OFFSET:
+            return eta
+        self._features(lags, eta, z)
+        return eta + self._rule(h - 1, z)
+
+    def weigh(self, loss):
+        """Update the gate by the losses of the choices, in units of the noise."""
+        h: cython.Py_ssize_t
+        total: cython.double = 0.0
+        smallest: cython.double = INFINITY
+        prior: cython.double
+        if self.n_seen < FIRST_OFFSET:
+            return
+        for h in range(N_CHOICES):
+            smallest = min(smallest, loss[h])
+        for h in range(N_CHOICES):
+            self.gate[h] *= exp(smallest - loss[h]) if loss[h] < INFINITY else 0.0
+            total += self.gate[h]
+        for h in range(N_CHOICES):
+            prior = GATE_PRIOR if h == 0 else (1.0 - GATE_PRIOR) / N_RULES
+            self.gate[h] = (1.0 - GATE_SHARE) * self.gate[h] / total + GATE_SHARE * prior
+
+    def learn(self, lags, y, eta, weight):
         """A row whose response is y, which the mixture predicted with eta and these residuals before it."""
         h: cython.Py_ssize_t
         residual: cython.double = self.family.residual_at(y, eta)
         z: cython.double[N_FEATURES]
         self._features(lags, eta, z)
-        self._update_gate(y, eta, weight, least, z)
         self._measure(residual)
         self.n_seen += 1
         for h in range(N_RULES):
@@ -154,39 +170,6 @@ class Carry(Stateful):
         self.level_mean += (self.lags[LEVEL] - self.level_mean) / self.n_seen
         self.eta_mean += (eta - self.eta_mean) / self.n_seen
         return 0
-
-    def _update_gate(self, y, eta, weight, least, z):
-        h: cython.Py_ssize_t
-        total: cython.double = 0.0
-        smallest: cython.double = INFINITY
-        prior: cython.double
-        loss: cython.double[N_CHOICES]
-        for h in range(N_CHOICES):
-            loss[h] = eta + self._rule(h - 1, z) if h > 0 and self.n_seen >= FIRST_OFFSET else eta
-            loss[h] = self.family.loss_at(y, loss[h]) - least
-        if self.scaled:
-            self._measure_noise(2.0 * max(loss[0], 0.0))
-        if self.n_seen < FIRST_OFFSET or (self.scaled and not self.dispersion > 0.0):
-            return 0
-        for h in range(N_CHOICES):
-            if self.scaled:
-                loss[h] = min(loss[h] / self.dispersion, ODDS_CAP)
-            loss[h] *= weight
-            if loss[h] < smallest:
-                smallest = loss[h]
-        for h in range(N_CHOICES):
-            self.gate[h] *= exp(smallest - loss[h]) if loss[h] < INFINITY else 0.0
-            total += self.gate[h]
-        for h in range(N_CHOICES):
-            prior = GATE_PRIOR if h == 0 else (1.0 - GATE_PRIOR) / N_RULES
-            self.gate[h] = (1.0 - GATE_SHARE) * self.gate[h] / total + GATE_SHARE * prior
-        return 0
-
-    def _measure_noise(self, deviance):
-        if self.dispersion > 0.0:
-            deviance = min(deviance, 2.0 * ODDS_CAP * self.dispersion)
-        self.dispersion_weight = SCALE_DECAY * self.dispersion_weight + 1.0
-        self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
 
     def _measure(self, residual):
         """The mean square of residuals, of which one row cannot say too much."""

@@ -146,7 +146,15 @@ class Engine(Stateful):
 
     def decision_each(self, X: cython.const[cython.double][:, ::1]):
         """eta of each row as the next one."""
-        return np.array([self.decision(X[i : i + 1])[0] for i in range(X.shape[0])])
+        i: cython.Py_ssize_t
+        _refuse_shape("X", (X.shape[0], X.shape[1]), (X.shape[0], self.p))
+        self._refuse_if_busy()
+        out = np.empty(X.shape[0])
+        etas: cython.double[::1] = out
+        with cython.nogil:
+            for i in range(X.shape[0]):
+                etas[i] = self.eta_at(cython.address(X[i, 0]))
+        return out
 
     def residuals(self):
         """What the prediction of the next row takes from the rows before, beside the model."""

@@ -23,7 +23,9 @@ cdef class MixtureLearner(Engine):
     cdef double[:, ::1] rows, etas, lags
     cdef Py_ssize_t[::1] began
 
-    cdef int _evaluate(self, double y, double weight, double eta, const double* etas) except -1 nogil
+    cdef int _evaluate(self, Py_ssize_t i) except -1 nogil
+    cdef int _evaluate_experts(self, double y, double weight, double least, const double* etas) except -1 nogil
+    cdef int _learn_carry(self, double y, double weight, double least, double eta, const double* lags) except -1 nogil
     cdef double _carried(self, const double* lags, double eta) noexcept nogil
     cdef double _own_eta(self, const double* x, double* row) except? -1 nogil
     cdef int _learn_all(self, Py_ssize_t n) except -1 nogil

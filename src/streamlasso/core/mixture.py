@@ -36,7 +36,7 @@ from cython.cimports.libc.math import INFINITY, isfinite, isnan
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.bounds import Bounds
-from cython.cimports.streamlasso.core.carry import N_LAGS, Carry
+from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experts import Experts, ModelExperts, PathExperts
 from cython.cimports.streamlasso.core.learner import Learner
@@ -183,7 +183,7 @@ class MixtureLearner(Engine):
                 cython.address(self.lags[i - 1, 0]) if i > 0 else cython.address(self.carry.lags[0]),
                 N_LAGS * cython.sizeof(cython.double),
             )
-            if i > 0:
+            if self.carries and i > 0:
                 self.carry.expect(cython.address(self.lags[i, 0]), self.own[i - 1])
             record.eta = self._carried(cython.address(self.lags[i, 0]), self.own[i])
             record.loss = self.family.loss_at(y[i], record.eta)
@@ -194,15 +194,7 @@ class MixtureLearner(Engine):
                 self.targets[i] = self.bounds.clip_y(y[i])
                 self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
                 if weight_of(w, i) > 0.0:
-                    self._evaluate(self.targets[i], self.weight[i], self.own[i], cython.address(self.etas[i, 0]))
-                    if self.carries and self.n_seen > 0:
-                        self.carry.learn(
-                            cython.address(self.lags[i, 0]),
-                            self.targets[i],
-                            self.own[i],
-                            self.weight[i],
-                            self.bounds.least_loss(self.targets[i]),
-                        )
+                    self._evaluate(i)
             self._learn_all(n)
             self._blend()
         for i in range(n):
@@ -220,16 +212,34 @@ class MixtureLearner(Engine):
             return eta
         return self.bounds.clip_eta(eta + self.carry.offset(lags, eta))
 
-    def _evaluate(self, y, weight, eta, etas):
-        """Update the weights by the losses of the experts and of the shares' averages, in units of the noise."""
-        e: cython.Py_ssize_t
-        least: cython.double = self.bounds.least_loss(y)
+    def _evaluate(self, i):
+        """Update the weights, and what the residuals say, by the i-th row of the mini-batch."""
+        y: cython.double = self.targets[i]
+        least: cython.double
         if self.n_seen == 0:
             return 0
+        least = self.bounds.least_loss(y)
         if self.scaled:
-            self._measure_noise(2.0 * max(self.family.loss_at(y, eta) - least, 0.0))
-        if not self.dispersion > 0.0:
-            return 0
+            self._measure_noise(2.0 * max(self.family.loss_at(y, self.own[i]) - least, 0.0))
+        if self.dispersion > 0.0:
+            self._evaluate_experts(y, self.weight[i], least, cython.address(self.etas[i, 0]))
+        if self.carries:
+            self._learn_carry(y, self.weight[i], least, self.own[i], cython.address(self.lags[i, 0]))
+        return 0
+
+    def _learn_carry(self, y, weight, least, eta, lags):
+        h: cython.Py_ssize_t
+        loss: cython.double[N_CHOICES]
+        if self.dispersion > 0.0:
+            for h in range(N_CHOICES):
+                loss[h] = self._loss_of(y, weight, least, self.carry.choice(h, lags, eta))
+            self.carry.weigh(loss)
+        return self.carry.learn(lags, y, eta, weight)
+
+    def _evaluate_experts(self, y, weight, least, etas):
+        """By the losses of the experts and of the shares' averages, in units of the noise."""
+        e: cython.Py_ssize_t
+        eta: cython.double
         for e in range(self.n):
             self.loss[e] = INFINITY
             if self.shares.alive[e // self.K]:
@@ -388,7 +398,8 @@ class MixtureLearner(Engine):
         for i in range(n):
             eta = self._own_eta(X + i * self.p, row)
             etas[i] = self._carried(residuals, eta)
-            self.carry.expect(residuals, eta)
+            if self.carries:
+                self.carry.expect(residuals, eta)
         free(row)
         return 0
 

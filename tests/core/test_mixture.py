@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oracles.mixtures import ALPHA, COMPETITIONS, UNCARRIED, Row, experts, mixture, single_weights
+from oracles.mixtures import ALPHA, COMPETITIONS, UNCARRIED, Row, experts, mixture
 from oracles.problem import Problem
 from oracles.replay import Stream, learner, run, same_bits
 from streamlasso import families
@@ -234,14 +234,16 @@ def test_one_power_and_one_memory_is_that_expert(family, memory):
 @every_family
 @every_competition
 def test_the_selected_expert_is_the_sparsest_with_half_of_the_largest_weight(family, memory, tuner, make_stream):
+    """Of lassos; a ridge only where its weight is ten times as large."""
     stream = make_stream(family, n=70, seed=6)
     model = mixture(stream, family=family, memory=memory, tuner=tuner)
     run(model, stream)
     m, k, weight = model.selected_expert()
-    single = single_weights(model)
-    assert single[m].max() == pytest.approx(single.max(), rel=1e-12)
-    assert weight == pytest.approx(single[m, k], rel=1e-12)
-    assert weight >= 0.5 * single.max()
+    lasso = np.array([group.kind == "lasso" for group in model.experts])
+    most, most_dense = (model.weights[kind].max(initial=0.0) for kind in (lasso, ~lasso))
+    assert model.experts[m].kind == model.selected().kind == ("ridge" if most_dense > 10 * most else "lasso")
+    assert model.weights[m].max() == (most_dense if most_dense > 10 * most else most)
+    assert weight == model.weights[m, k] >= 0.5 * model.weights[m].max()
     assert (model.weights[m, :k] < 0.5 * model.weights[m].max()).all()
     lam, lam_max, coef = model.expert(m, k)
     assert coef == pytest.approx(experts(model)[m, k], rel=1e-15)
@@ -260,7 +262,7 @@ def test_an_exact_model_solves_its_problem_while_it_has_weight(family, memory):
     stream.y[:] = np.clip(stream.y, *np.quantile(stream.y, [0.1, 0.9]))
     stream.y[0], stream.y[1] = stream.y.min(), stream.y.max()
     model = mixture(stream, family=family, memory=memory, tuner=Mixture(factors=(0.95,), starts=2))
-    exact = [m for m, group in enumerate(model.experts) if group.alike]
+    exact = [m for m, group in enumerate(model.experts) if group.n == 1 and group.kind == "lasso"]
     assert [model.experts[m].memory for m in exact] == {
         type(None): [Forgetting(0.95), Forgetting(1.0)],
         Forgetting: [Forgetting(0.9)],

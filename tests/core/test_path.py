@@ -24,7 +24,7 @@ POWERS = (0.0, 0.3, 0.6, 1.0, 1.5)
 
 def alone(power):
     """A mixture of one expert."""
-    return Mixture(powers=(power,), factors=(), starts=0, carry=False)
+    return Mixture(powers=(power,), factors=(), starts=0, ridges=0, carry=False)
 
 
 def within(stream):
@@ -101,7 +101,7 @@ def test_any_stream_is_solved(data):
 def test_every_expert_of_a_mixture_solves_the_problem_of_its_memory(memory, penalty, make_stream):
     """Since its memory began. One of little weight may be up to 32 rows old, which shows in its lam."""
     stream = within(make_stream(Gaussian(), n=90, p=4))
-    tuner = Mixture(powers=(0.0, 0.4, 0.8, 1.2), factors=(0.9,), starts=4)
+    tuner = Mixture(powers=(0.0, 0.4, 0.8, 1.2), factors=(0.9,), starts=4, ridges=0)
     model = mixture(stream, family=Gaussian(), memory=memory, tuner=tuner, penalty=penalty)
     solved = 0
     for t in range(90):

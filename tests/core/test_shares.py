@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 from oracles.mixtures import (
     ALPHA,
     COMPETITIONS,
+    FIRST_ROWS,
     UNCARRIED,
     YOUNG,
     Row,
     every,
     experts,
     mixture,
+    pools,
+    spread_out,
+    there,
     updated_shares,
     without,
 )
@@ -61,42 +65,45 @@ def test_every_row_moves_the_weights_as_the_rule_says(family, memory, tuner, mak
         row = Row(model, before, stream.X[t], stream.y[t], stream.a[t])
         assert after["dispersion"] == pytest.approx(row.dispersion(), rel=1e-7, abs=1e-12), f"row {t}"
         pi, w = row.shares()
-        w = restarted(before, after, pi, w, tuner)
+        w = restarted(model, before, after, pi, w)
         assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190), f"row {t}"
-        assert after["shares/w"] == pytest.approx(w.reshape(len(ALPHA), -1), rel=1e-6, abs=1e-14), f"row {t}"
-        assert_weights(model, after["shares/pi"], after["shares/w"].reshape(w.shape))
+        assert spread_out(model, after["shares/w"]) == pytest.approx(w, rel=1e-6, abs=1e-14), f"row {t}"
+        assert_weights(model, after["shares/pi"], spread_out(model, after["shares/w"]))
 
 
-def restarted(before, after, pi, w, tuner):
-    """The weights once a memory has restarted, if one has: every few rows, where the rule allows it."""
+def restarted(model, before, after, pi, w):
+    """The weights once groups have restarted, if some have: one of each kind every few rows, where the rule allows."""
     n = int(after["seen"][0])
-    new = np.flatnonzero(after["began"] != before["began"])
-    may_start = len(np.flatnonzero(after["began"] > 0)) < len(after["began"]) or len(new)
-    if not len(new):
-        assert not may_start or n % every(tuner.starts)
-        return w
-    assert len(new) == 1 and n % every(tuner.starts) == 0
-    (m,) = new
-    assert after["began"][m] == n + 1
-    if before["began"][m] == 0:
-        return w
     alive = before["shares/alive"].astype(float)
-    memory_weight = np.tensordot(pi, w, 1).sum(axis=1)
-    old = (before["began"] > 1) & (n + 1 - before["began"] > YOUNG)
-    assert old[m] and memory_weight[m] <= memory_weight[old].min() * (1 + 1e-9)
-    alive[m] = 0.0
-    return without(w, alive, m)
+    changed = after["began"] != before["began"]
+    for members, rows in pools(model):
+        new = np.flatnonzero(changed & members)
+        may_start = np.any(after["began"][members] == 0) or len(new)
+        if not len(new):
+            assert not may_start or n % rows or n < FIRST_ROWS
+            continue
+        assert len(new) == 1 and n % rows == 0 and n >= FIRST_ROWS
+        (m,) = new
+        assert after["began"][m] == n + 1
+        if before["began"][m] > 0:
+            weight = np.tensordot(pi, w, 1).sum(axis=1)
+            old = members & (before["began"] > 1) & (n + 1 - before["began"] > YOUNG)
+            assert old[m] and weight[m] <= weight[old].min() * (1 + 1e-9)
+            alive[m] = 0.0
+            w = without(w, alive, m, there(model))
+        alive[m] = 1.0
+    return w
 
 
 def test_a_memory_starts_every_few_rows_and_the_first_one_stays(make_stream):
     stream = make_stream(Gaussian(), n=200, p=3)
-    model = mixture(stream, family=Gaussian(), tuner=Mixture(starts=4, factors=(0.9,)))
+    model = mixture(stream, family=Gaussian(), tuner=Mixture(starts=4, factors=(0.9,), ridges=0))
     starts = set()
     for t in range(200):
         run(model, stream.part(t, t + 1))
-        there = [memory for memory in model.memories if memory is not None]
-        starts |= {since for _, since in there}
-        assert [since for _, since in there[:2]] == [0, 0]
+        now = [memory for memory in model.memories if memory is not None]
+        starts |= {since for _, since in now}
+        assert [since for _, since in now[:2]] == [0, 0]
     assert all(since % every(4) == 0 for since in starts)
     assert len(starts) > 20
 
@@ -106,7 +113,7 @@ def test_one_that_began_after_a_change_grows_old_however_little_room_there_is(st
     stream = simulate(0, n_features=5, lengths=(120, 200), densities=(0.8, 0.8))
     model = mixture(stream, family=Gaussian(), tuner=Mixture(starts=starts, factors=()))
     model.learn(stream.X, stream.y)
-    oldest = [m for m, there in enumerate(model.memories) if there and 110 <= there[1] <= 160]
+    oldest = [m for m, memory in enumerate(model.memories) if memory and 110 <= memory[1] <= 160]
     assert model.weights[oldest].sum() > 0.5
 
 
@@ -124,12 +131,12 @@ def forged(model, intercepts, w, pi, alive):
     """The state of a model whose experts, but for the exact ones, are these intercepts, with these weights."""
     state = model.state()
     n_memories, n_penalties = alive.shape[0], intercepts.shape[1]
-    state["shares/w"] = w.reshape(len(ALPHA), -1)
+    state["shares/w"] = w[:, there(model)]
     state["shares/pi"] = pi
     state["shares/alive"] = alive.astype(np.int64)
     state["began"] = np.where(alive, np.maximum(state["began"], 1), 0)
     for m in range(n_memories):
-        if model.experts[m].alike:
+        if f"experts{m}/solutions" not in state:
             continue
         state[f"experts{m}/solutions"][:, 1] = intercepts[m]
         for k in range(n_penalties):
@@ -155,15 +162,17 @@ def test_weights_stay_weights_whatever_experts_say(data):
     stream = Stream(X, X[:, 0] + rng.normal(size=21))
     family = data.draw(st.sampled_from([Gaussian(), families.Poisson(), families.Binomial()]), "family")
     stream.y = family.sample(rng, np.zeros(21))
-    model = mixture(stream, family=family, tuner=Mixture(powers=powers, factors=(), starts=starts))
+    model = mixture(stream, family=family, tuner=Mixture(powers=powers, factors=(), starts=starts, ridges=2))
     run(model, stream.part(0, 20))
-    stay = [True] * (len(model.experts) - starts)
-    alive = np.array([*stay, *data.draw(st.lists(st.booleans(), min_size=starts, max_size=starts), "alive")])
+    restarts = [group.restarts for group in model.experts]
+    n_restarts = sum(restarts)
+    stay = [True] * (len(restarts) - n_restarts)
+    alive = np.array([*stay, *data.draw(st.lists(st.booleans(), min_size=n_restarts, max_size=n_restarts), "alive")])
     shape = (len(alive), len(powers))
     n_experts = len(alive) * len(powers)
     intercepts = np.reshape(data.draw(st.lists(ETAS, min_size=n_experts, max_size=n_experts), "intercepts"), shape)
     w = rng.uniform(size=(len(ALPHA), *shape)) ** data.draw(st.sampled_from([1.0, 30.0, 3000.0]), "unevenness")
-    w *= alive[:, None]
+    w *= alive[:, None] * there(model)
     w[:, 0, 0] += 1e-9
     w /= w.sum(axis=(1, 2), keepdims=True)
     pi = rng.uniform(size=len(ALPHA)) + 1e-9
@@ -177,9 +186,9 @@ def test_weights_stay_weights_whatever_experts_say(data):
     assert (model.weights[~(after["began"] > 0)] == 0).all()
     with np.errstate(all="ignore"):
         pi, expected = row.shares()
-    expected = restarted(before, after, pi, expected, model.settings["tuner"])
+    expected = restarted(model, before, after, pi, expected)
     assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190)
-    assert after["shares/w"] == pytest.approx(expected.reshape(len(ALPHA), -1), rel=1e-6, abs=1e-14)
+    assert spread_out(model, after["shares/w"]) == pytest.approx(expected, rel=1e-6, abs=1e-14)
 
 
 # --- the rule itself --------------------------------------------------------------------------------------------------

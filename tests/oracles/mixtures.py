@@ -3,6 +3,8 @@
 One row at a time: every expert's coefficients are read off the state before it, and what should be after it follows.
 """
 
+import math
+
 import numpy as np
 from scipy.special import logit
 
@@ -59,60 +61,85 @@ def mixture(stream, **settings):
 
 
 def experts(model, state=None):
-    """(memory, penalty, b0 and b) of all experts; no number where a memory is not there."""
+    """(group, penalty, b0 and b) of all experts; no number where there is none."""
     state = model.state() if state is None else state
-    n_memories, n_penalties = model.weights.shape
-    found = np.full((n_memories, n_penalties, model.n_features + 1), np.nan)
+    found = np.full((*model.weights.shape, model.n_features + 1), np.nan)
     for m in np.flatnonzero(state["began"] > 0):
-        one_lam = f"experts{m}/solutions" not in state
-        for k in range(n_penalties):
-            active = f"experts{m}/active{'' if one_lam else k or ''}"
+        group = f"experts{m}/"
+        if f"{group}P" in state:
+            found[m, 0] = state[f"{group}b"]
+            found[m, 0, 0] -= state[f"{group}b"] @ state[f"{group}centre"]
+            continue
+        one_lam = f"{group}solutions" not in state
+        for k in range(model.experts[m].n):
+            active = f"{group}active{'' if one_lam else k or ''}"
             found[m, k] = 0.0
-            found[m, k, 0] = state[f"experts{m}/point"][0] if one_lam else state[f"experts{m}/solutions"][k, 1]
+            found[m, k, 0] = state[f"{group}point"][0] if one_lam else state[f"{group}solutions"][k, 1]
             found[m, k, 1 + state[f"{active}.members"]] = state[f"{active}.solution"][:, 0]
     return found
 
 
-def single_weights(model):
-    """(memory, penalty): the weight of each expert by itself; one model in all places has what all of them have."""
-    alike = np.array([group.alike for group in model.experts])[:, None]
-    return np.where(alike, model.weights.sum(axis=1, keepdims=True), model.weights)
+def there(model):
+    """(group, penalty): whether there is such an expert, in a group that may not be there now."""
+    sizes = np.array([group.n for group in model.experts])
+    return np.arange(sizes.max()) < sizes[:, None]
+
+
+def spread_out(model, flat):
+    """(share, group, penalty) of numbers that lie side by side; 0 where there is no expert."""
+    found = np.zeros((len(flat), *there(model).shape))
+    found[:, there(model)] = flat
+    return found
+
+
+def pools(model):
+    """Of each kind of group that restarts: which, and how many rows lie between two restarts: four, or as many as leave
+    half of the groups not young."""
+    kinds = [group.kind if group.restarts else "" for group in model.experts]
+    names = sorted(set(kinds) - {""})
+    return [(np.array([k == name for k in kinds]), every(kinds.count(name))) for name in names]
 
 
 def every(starts):
-    """Rows from one restart to the next: four, or as many as leave half of the memories not young."""
-    return max(4, 2 * YOUNG // starts + 1)
+    return max(4, math.ceil(2 * YOUNG / starts))
 
 
 # --- shares ---------------------------------------------------------------------------------------------------------
 
 
-def levelled(alive, n_penalties):
-    return np.repeat(alive / alive.sum(), n_penalties).reshape(len(alive), n_penalties) / n_penalties
+def levelled(alive, places):
+    """Equal weights for all groups that are there; `places`: (group, penalty), where there are experts."""
+    return np.outer(alive / alive.sum(), np.ones(places.shape[1])) * places / places.sum(axis=1, keepdims=True)
 
 
-def updated_shares(pi, w, alive, loss, share_loss):
-    """pi (share), w (share, memory, penalty) after a row with these losses (memory, penalty) and (share)."""
-    n_penalties = w.shape[2]
-    likely = w * np.exp(-loss) * alive[:, None]
+def updated_shares(pi, w, alive, loss, share_loss, places=None):
+    """pi (share), w (share, group, penalty) after a row with these losses (group, penalty) and (share)."""
+    places = np.ones(w.shape[1:], dtype=bool) if places is None else places
+    single = ~places.all(axis=1)
+    likely = np.where(places, w * np.exp(-loss) * alive[:, None], 0.0)
     kept = likely.sum(axis=(1, 2))
     new = np.empty_like(w)
     for h, alpha in enumerate(ALPHA):
-        u = likely[h] / kept[h] if kept[h] > 0 else levelled(alive, n_penalties)
+        u = likely[h] / kept[h] if kept[h] > 0 else levelled(alive, places)
+        # A group of one is as many equal models, one for each penalty.
+        u = np.where(single[:, None], u.sum(axis=1, keepdims=True) / w.shape[2], u)
         left = np.column_stack([u[:, :1], u[:, :-1]])
         right = np.column_stack([u[:, 1:], u[:, -1:]])
         others = alive[:, None] * u.sum(axis=0) / alive.sum()
         new[h] = (1 - alpha) * u + alpha / 2 * others + alpha / 2 * (left + right) / 2
+        together = new[h].sum(axis=1)
+        new[h] = np.where(single[:, None], 0.0, new[h])
+        new[h, :, 0] += np.where(single, together, 0.0)
     pi = pi * np.exp(-share_loss)
     return np.maximum(pi / pi.sum(), LEAST_PI), new
 
 
-def without(w, alive, m):
-    """The shares' weights when memory m has gone; `alive`: those left."""
+def without(w, alive, m, places):
+    """The shares' weights when group m has gone; `alive`: those left."""
     w = w.copy()
     w[:, m] = 0.0
     kept = w.sum(axis=(1, 2), keepdims=True)
-    return np.where(kept > 0, w / np.where(kept > 0, kept, 1.0), levelled(alive, w.shape[2]))
+    return np.where(kept > 0, w / np.where(kept > 0, kept, 1.0), levelled(alive, places))
 
 
 # --- bounds ---------------------------------------------------------------------------------------------------------
@@ -172,7 +199,7 @@ class Row:
         self.y = float(held(y, self.y_low, self.y_high, self.n))
         self.etas = experts(model, state) @ np.append(1.0, self.x)
         self.pi, self.alive = state["shares/pi"], state["shares/alive"].astype(float)
-        self.w = state["shares/w"].reshape(len(ALPHA), *model.weights.shape)
+        self.w, self.places = spread_out(model, state["shares/w"]), there(model)
         self.phi, self.phi_weight = state["dispersion"]
 
     @property
@@ -211,7 +238,8 @@ class Row:
         etas = np.where(there, self.etas, 0.0), self.average(self.w)
         loss, share_loss = (self.weight * np.minimum(self.excess(eta) / phi, cap) for eta in etas)
         loss = np.where(there, loss, np.inf)
-        return updated_shares(self.pi, self.w, self.alive, loss - loss.min(), share_loss - share_loss.min())
+        loss, share_loss = loss - loss.min(), share_loss - share_loss.min()
+        return updated_shares(self.pi, self.w, self.alive, loss, share_loss, self.places)
 
     def bounds(self):
         """(features, response) after the row; eta's bounds move when the response's do, and when n doubles."""

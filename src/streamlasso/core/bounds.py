@@ -157,14 +157,4 @@ class Bounds(Stateful):
 
     def least_loss(self, y):
         """The smallest loss that an eta within the bounds can have for this response."""
-        turn: cython.int
-        low: cython.double = self.eta_low
-        high: cython.double = self.eta_high
-        middle: cython.double
-        for turn in range(60):
-            middle = 0.5 * (low + high)
-            if self.family.slope_at(y, middle) < 0.0:
-                low = middle
-            else:
-                high = middle
-        return min(self.family.loss_at(y, low), self.family.loss_at(y, high))
+        return self.family.loss_at(y, self.family.best_eta(y, self.eta_low, self.eta_high))

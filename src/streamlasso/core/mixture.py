@@ -1,23 +1,19 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Experts with different memories and penalties, averaged by how well they have predicted.
+"""Experts of several kinds, with different memories and penalties, averaged by how well they have predicted.
 
 1. every expert predicts the row; the mixture's eta is their average, `total_e` the weights (`shares.py`)
 2. each is evaluated on its prequential loss, in units of the noise (below), and the weights are updated
 3. all learn the row, each with its memory and its lam
-4. every few rows a memory restarts: the one with the lowest weight among those that may
+4. every few rows a group restarts: the one with the lowest weight among those that may
 
 Averaging eta is averaging coefficients, so the mixture is one linear model at every moment. Only an expert whose eta
 lies further outside the bounds (`bounds.py`) than these are apart is held there: a thousandth of ten thousand is ten.
+What an expert is, is its own affair (`experts/`): here are only predictions, losses and weights.
 
 **Restarts.** A memory that never forgets but began right after the last change is the best there is. When that was is
-unknown, so one restarts every EVERY rows, or less often where few may: no more than half of them should be young. Each
-is kept until it has had YOUNG rows; then the one with the lowest weight is the next to restart. Those that began just
-after a change stay for as long as they predict well. The memory that began with the first row always stays.
-
-**Exact models.** For families other than the Gaussian a path is made of quadratics (`path.py`): each row is expanded
-once, where it was first fitted. Where noise is low, fits sharpen for as long as rows come in, and the quadratics of the
-first rows hold them back. So where penalties compete, a model of the exact likelihood (`likelihood.py`), whose lam is
-moved by `LogRMS`, is added to the longest of the memories that stay and to the middle one.
+unknown, so of each kind one restarts every EVERY rows, or less often where few may: no more than half of them should be
+young. Each is kept until it has had YOUNG rows; then the one with the lowest weight is the next to restart. Those that
+began just after a change stay for as long as they predict well.
 
 **Units of the noise.** An expert's excess D_e is its loss less the least loss that any eta could have had. In units of
 the dispersion phi, a fading mean of 2D for the mixture itself, it is a log-likelihood, so there is no learning rate to
@@ -32,38 +28,35 @@ its own prediction, before it is held within the bounds: its coefficients are av
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, isfinite, isnan
+from cython.cimports.libc.math import INFINITY, NAN, isfinite, isnan
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
 from cython.cimports.streamlasso.core.engine import Engine
-from cython.cimports.streamlasso.core.experts import Experts, ModelExperts, PathExperts
-from cython.cimports.streamlasso.core.learner import Learner
-from cython.cimports.streamlasso.core.path import STALE_ROWS, Path
+from cython.cimports.streamlasso.core.experts.base import Batch, Experts
+from cython.cimports.streamlasso.core.kernels import dot
 from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
+from cython.cimports.streamlasso.core.statistics import Scaler
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
-from streamlasso.core.objective import problem_of
+from streamlasso.core.experts import KINDS
 from streamlasso.core.selected import Selected
 from streamlasso.core.state import COUNT, FIXED, NOT_NEGATIVE, WEIGHT, WITH_INTERCEPT, Column, array, below, numbers
 from streamlasso.memories import Forgetting
-from streamlasso.tuners import LogRMS
 
 #: Rows from one restart to the next, at least.
 EVERY = cython.declare(cython.Py_ssize_t, 4)
-#: A memory is young, and stays, until it has had this many rows: FIRST_ROWS to learn from and a few to be evaluated on.
+#: A group is young, and stays, until it has had this many rows: FIRST_ROWS to learn from and a few to be evaluated on.
 YOUNG = cython.declare(cython.Py_ssize_t, FIRST_ROWS + 2)
 #: The most that one row can change the log odds between two experts.
 ODDS_CAP = cython.declare(cython.double, 6.0)
 #: The forgetting factor of the dispersion.
 DISPERSION_DECAY = cython.declare(cython.double, 0.98)
-
-LAM = cython.declare(cython.int, 0)
-LAM_MAX = cython.declare(cython.int, 1)
-SIZE = cython.declare(cython.int, 2)
+#: An expert that is not sparse is selected where its weight is this many times that of the leading sparse one.
+DENSE_MARGIN = 10.0
 
 
 @cython.cfunc
@@ -88,10 +81,20 @@ def competing(memory, tuner):
     return [Forgetting(1.0), *(Forgetting(r) for r in tuner.factors)], tuner.starts
 
 
-def exact_among(memories):
-    """The longest of the memories, and the middle one."""
-    by_length = sorted(memories, key=lambda memory: memory.decay)
-    return [by_length[i] for i in sorted({(len(by_length) - 1) // 2, len(by_length) - 1})]
+def all_groups(n_features, settings, stay, starts):
+    """The groups of all kinds, first those that stay; then those that restart, kind by kind."""
+    found = [group for kind in KINDS for group in kind.groups(n_features, settings, stay, starts)]
+    return sorted(found, key=lambda group: group.restarts)
+
+
+def _pools(groups):
+    """(first, end, rows between restarts) of the groups of each kind that restart."""
+    kinds = [group.kind if group.restarts else None for group in groups]
+    found = []
+    for kind in dict.fromkeys(filter(None, kinds)):
+        size = kinds.count(kind)
+        found.append((kinds.index(kind), kinds.index(kind) + size, max(EVERY, -(-2 * YOUNG // size))))
+    return np.array(found, dtype=np.intp).reshape(len(found), 3)
 
 
 @cython.cclass
@@ -102,44 +105,39 @@ class MixtureLearner(Engine):
         numbers("dispersion", Column("dispersion", WEIGHT), Column("dispersion_weight", WEIGHT)),
         array("began", FIXED, attribute="beginnings", range=COUNT, computed=True, dtype=np.int64),
         array("model", WITH_INTERCEPT, exchanged=np.negative),
-        numbers("lam", Column("lam", NOT_NEGATIVE)),
+        numbers("lam", Column("lam", NOT_NEGATIVE), Column("all_lam_max"), Column("all_size", NOT_NEGATIVE)),
         numbers("seen", Column("n_seen", COUNT), Column("code", below(N_STATUSES)), dtype=np.int64),
     )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
-        m: cython.Py_ssize_t
         self.settings = dict(settings, memory=memory, tuner=tuner, batch_size=batch_size)
         self.p = n_features
         self.family = settings["family"]
         self.family.check()
         tuner.check()
         self.batch_size = batch_size
-        stay, starts = competing(memory, tuner)
-        self.experts = [self._experts(memory) for memory in stay]
-        if self.experts[0].n > 1 and not self.family.quadratic:
-            self.experts += [self._exact(memory) for memory in exact_among(stay)]
-        self.n_permanent = len(self.experts)
-        self.every = max(EVERY, 2 * YOUNG // max(starts, 1) + 1)
-        self.experts += [self._experts(Forgetting(1.0)) for _ in range(starts)]
-        self.n_memories = len(self.experts)
         self.compiled = self.family.compiled and tuner.compiled
+        self.experts = all_groups(n_features, self.settings, *competing(memory, tuner))
         self.each = Pointers(self.experts)
-        self.K = self.experts[0].n
-        self.n = self.n_memories * self.K
-        self.began = np.where(np.arange(self.n_memories) < self.n_permanent, 0, -1)
-        self.bounds = Bounds(self.p, self.family)
-        self.carry = Carry(self.family)
-        self.carries = tuner.carry and settings["fit_intercept"]
-        self.shares = Shares(self.n_memories, self.K)
+        self.M = len(self.experts)
+        self.pools = _pools(self.experts)
+        self.n_permanent = self.pools[0, 0] if len(self.pools) else self.M
+        self.began = np.where(np.arange(self.M) < self.n_permanent, 0, -1)
+        self.shares = Shares([group.n for group in self.experts])
+        self.n = self.shares.n
         for m in range(self.n_permanent):
             self.shares.enter(m)
         self.shares.start()
+        self.bounds = Bounds(self.p, self.family)
+        self.stream = Scaler(self.p)
+        self.carry = Carry(self.family)
+        self.carries = tuner.carry and settings["fit_intercept"]
         self.scaled = self.family.has_scale
         self.dispersion = 0.0 if self.scaled else 1.0
         self.dispersion_weight = 0.0
         self.loss = np.zeros(self.n)
         self.share_loss = np.zeros(N_SHARES)
-        self.predicted = np.zeros(batch_size)
+        self.pulls = np.zeros(self.n)
         self.own = np.zeros(batch_size)
         self.lags = np.zeros((batch_size, N_LAGS))
         self.targets = np.zeros(batch_size)
@@ -148,22 +146,9 @@ class MixtureLearner(Engine):
         self.etas = np.zeros((batch_size, self.n))
         self.model = np.zeros(self.p + 1)
         self.n_seen = 0
-        self.lam = 0.0
+        self.lam = self.all_lam_max = self.all_size = 0.0
         self.busy = False
         self.code = WAITING
-
-    def _experts(self, memory):
-        """The experts with this memory: a path of penalties, or one with a tuner."""
-        tuner = self.settings["tuner"]
-        settings = {**self.settings, "memory": memory}
-        if not tuner.competes:
-            return ModelExperts(Learner(self.p, **settings), memory)
-        return PathExperts(Path(problem_of(settings, memory), tuner.powers_for(self.family)), memory)
-
-    def _exact(self, memory):
-        """A model of the likelihood itself, beside the paths of quadratics."""
-        learner = Learner(self.p, **{**self.settings, "memory": memory, "tuner": LogRMS()})
-        return ModelExperts(learner, memory, self.experts[0].n, STALE_ROWS)
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -177,7 +162,7 @@ class MixtureLearner(Engine):
             for j in range(self.p):
                 self.rows[i, j] = self.bounds.clip(j, X[i * self.p + j])
             self._predict_all(cython.address(self.rows[i, 0]), cython.address(self.etas[i, 0]))
-            self.own[i] = self._prediction(cython.address(self.etas[i, 0]))
+            self.own[i] = self._prediction(cython.address(self.etas[i, 0]), cython.address(self.pulls[0]))
             memcpy(
                 cython.address(self.lags[i, 0]),
                 cython.address(self.lags[i - 1, 0]) if i > 0 else cython.address(self.carry.lags[0]),
@@ -200,9 +185,9 @@ class MixtureLearner(Engine):
         for i in range(n):
             record = out + i
             record.lam = self.lam
-            record.lam_max = self._average(LAM_MAX)
+            record.lam_max = self.all_lam_max
             record.n_active = self._n_active()
-            record.effective_size = self._average(SIZE)
+            record.effective_size = self.all_size
             record.status = self.code
         return 0
 
@@ -239,14 +224,16 @@ class MixtureLearner(Engine):
     def _evaluate_experts(self, y, weight, least, etas):
         """By the losses of the experts and of the shares' averages, in units of the noise."""
         e: cython.Py_ssize_t
-        eta: cython.double
-        for e in range(self.n):
-            self.loss[e] = INFINITY
-            if self.shares.alive[e // self.K]:
-                self.loss[e] = self._loss_of(y, weight, least, etas[e])
-        for e in range(N_SHARES):
-            eta = self._average_of(cython.address(self.shares.w[e, 0]), etas)
-            self.share_loss[e] = self._loss_of(y, weight, least, eta)
+        m: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        for m in range(self.M):
+            for e in range(self.shares.first[m], self.shares.first[m + 1]):
+                self.loss[e] = self._loss_of(y, weight, least, etas[e]) if self.shares.alive[m] else INFINITY
+        self._hold(etas, cython.address(self.pulls[0]))
+        for h in range(N_SHARES):
+            self.share_loss[h] = self._loss_of(
+                y, weight, least, self._average(cython.address(self.shares.w[h, 0]), cython.address(self.pulls[0]))
+            )
         if _from_the_least(self.loss) and _from_the_least(self.share_loss):
             self.shares.update(cython.address(self.loss[0]), cython.address(self.share_loss[0]))
         return 0
@@ -265,114 +252,97 @@ class MixtureLearner(Engine):
         self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
 
     def _learn_all(self, n):
-        """All experts learn the rows, whatever their weight; then a memory may restart."""
+        """All experts learn the rows, whatever their weight; then a group may restart."""
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        for m in range(self.n_memories):
-            if self.began[m] < 0:
-                continue
-            for i in range(n):
-                self.predicted[i] = self._prediction_of(m, cython.address(self.etas[i, m * self.K]))
-            cython.cast(Experts, self.each.at[m]).learn(
-                n,
-                cython.address(self.rows[0, 0]),
-                cython.address(self.targets[0]),
-                cython.address(self.weight[0]),
-                cython.address(self.predicted[0]),
-                cython.address(self.shares.total[m * self.K]),
-                self.shares.leader(m),
-                self.bounds.eta_low if self.n_seen >= FIRST_ROWS else -INFINITY,
-                self.bounds.eta_high if self.n_seen >= FIRST_ROWS else INFINITY,
-            )
+        bounded: cython.bint = self.n_seen >= FIRST_ROWS
+        batch: Batch
+        for i in range(n):
+            for m in range(self.n):
+                self.etas[i, m] = self.bounds.clip_eta(self.etas[i, m])
+        batch.n = n
+        batch.X = cython.address(self.rows[0, 0])
+        batch.y = cython.address(self.targets[0])
+        batch.w = cython.address(self.weight[0])
+        batch.stride = self.n
+        batch.eta_low = self.bounds.eta_low if bounded else -INFINITY
+        batch.eta_high = self.bounds.eta_high if bounded else INFINITY
+        for m in range(self.M):
+            if self.began[m] >= 0:
+                batch.etas = cython.address(self.etas[0, self.shares.first[m]])
+                batch.weight = cython.address(self.shares.total[self.shares.first[m]])
+                cython.cast(Experts, self.each.at[m]).learn(cython.address(batch))
         for i in range(n):
             if self.weight[i] > 0.0:
                 self.bounds.see(cython.address(self.rows[i, 0]), self.targets[i])
+                self.stream.add(cython.address(self.rows[i, 0]), self.targets[i], self.weight[i])
                 self.n_seen += 1
-                if self.n_memories > self.n_permanent and self.n_seen % self.every == 0:
-                    self._restart()
+                self._restart_in_turn()
         return 0
 
-    def _prediction_of(self, m, etas):
-        """The average prediction of the experts with one memory."""
-        k: cython.Py_ssize_t
-        total: cython.double = self.shares.memory_weight(m)
-        eta: cython.double = 0.0
-        for k in range(self.K):
-            eta += self.shares.total[m * self.K + k] / total * self.bounds.clip_eta(etas[k])
-        return eta if total > 0.0 else self.bounds.clip_eta(etas[0])
+    def _restart_in_turn(self):
+        """One group of each kind that restarts, every few rows."""
+        i: cython.Py_ssize_t
+        if self.n_seen < FIRST_ROWS:
+            return 0
+        for i in range(self.pools.shape[0]):
+            if self.n_seen % self.pools[i, 2] == 0:
+                self._restart(self.pools[i, 0], self.pools[i, 1], self.n_seen // self.pools[i, 2])
+        return 0
 
-    def _restart(self):
-        """A memory that is not there yet, or the one with the lowest weight of those that are not young any more."""
+    def _restart(self, first, end, turn):
+        """A group that is not there yet, or the one with the lowest weight of those that are not young any more."""
         m: cython.Py_ssize_t
         chosen: cython.Py_ssize_t = -1
-        for m in range(self.n_permanent, self.n_memories):
+        for m in range(first, end):
             if self.began[m] < 0:
                 chosen = m
                 break
             if self.n_seen - self.began[m] > YOUNG and (
-                chosen < 0 or self.shares.memory_weight(m) < self.shares.memory_weight(chosen)
+                chosen < 0 or self.shares.weight_of(m) < self.shares.weight_of(chosen)
             ):
                 chosen = m
         if chosen < 0:
-            return
+            return 0
         if self.began[chosen] >= 0:
             self.shares.leave(chosen)
         self.began[chosen] = self.n_seen
-        cython.cast(Experts, self.each.at[chosen]).forget()
+        cython.cast(Experts, self.each.at[chosen]).restart(
+            self.stream, self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high), turn
+        )
         self.shares.enter(chosen)
+        return 0
 
     def _blend(self):
         """The averaged model, and what is noted of it."""
-        m: cython.Py_ssize_t
-        memset(cython.address(self.model[0]), 0, (self.p + 1) * cython.sizeof(cython.double))
-        for m in range(self.n_memories):
-            if self.began[m] >= 0:
-                cython.cast(Experts, self.each.at[m]).blend(
-                    cython.address(self.shares.total[m * self.K]), cython.address(self.model[0])
-                )
-        self.lam = self._average(LAM)
-        m = self._leading_memory()
-        self.code = cython.cast(Experts, self.each.at[m]).code_of(self.shares.leader(m))
-
-    def _average(self, what):
-        """lam, lam_max or the effective size, over all experts by their weights."""
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
+        first: cython.Py_ssize_t
         weight: cython.double
-        all_weight: cython.double = 0.0
         total: cython.double = 0.0
-        for m in range(self.n_memories):
+        most: cython.double = -1.0
+        memset(cython.address(self.model[0]), 0, (self.p + 1) * cython.sizeof(cython.double))
+        self.lam = self.all_lam_max = self.all_size = 0.0
+        for m in range(self.M):
             if self.began[m] < 0:
                 continue
-            weight = self.shares.memory_weight(m)
-            all_weight += weight
-            if what == LAM:
-                for k in range(self.K):
-                    total += self.shares.total[m * self.K + k] * cython.cast(Experts, self.each.at[m]).lam_of(k)
-            elif what == LAM_MAX:
-                total += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
-            else:
-                total += weight * cython.cast(Experts, self.each.at[m]).size_of()
-        return total / all_weight
-
-    def _leading_memory(self):
-        """The memory of the expert with the largest weight."""
-        m: cython.Py_ssize_t
-        best: cython.Py_ssize_t = 0
-        weight: cython.double
-        most: cython.double = -1.0
-        for m in range(self.n_memories):
-            weight = self._weight_of(m, self.shares.leader(m))
-            if self.began[m] >= 0 and weight > most:
-                best = m
-                most = weight
-        return best
-
-    def _weight_of(self, m, k):
-        """The weight of one expert: one model in all places has what all of them have."""
-        if cython.cast(Experts, self.each.at[m]).alike:
-            return self.shares.memory_weight(m)
-        return self.shares.total[m * self.K + k]
+            first = self.shares.first[m]
+            cython.cast(Experts, self.each.at[m]).add_coef(
+                cython.address(self.shares.total[first]), cython.address(self.model[0])
+            )
+            weight = self.shares.weight_of(m)
+            total += weight
+            self.all_lam_max += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
+            self.all_size += weight * cython.cast(Experts, self.each.at[m]).size_of()
+            for k in range(self.shares.first[m + 1] - first):
+                self.lam += self.shares.total[first + k] * cython.cast(Experts, self.each.at[m]).lam_of(k)
+                if self.shares.total[first + k] > most:
+                    most = self.shares.total[first + k]
+                    self.code = cython.cast(Experts, self.each.at[m]).code_of(k)
+        self.lam /= total
+        self.all_lam_max /= total
+        self.all_size /= total
+        return 0
 
     def _n_active(self):
         j: cython.Py_ssize_t
@@ -385,7 +355,7 @@ class MixtureLearner(Engine):
 
     def eta_at(self, x):
         """The average prediction of the row that follows the last one learnt."""
-        row: cython.p_double = cython.cast(cython.p_double, malloc((self.p + self.n) * cython.sizeof(cython.double)))
+        row: cython.p_double = self._scratch()
         eta: cython.double = self._carried(cython.address(self.carry.lags[0]), self._own_eta(x, row))
         free(row)
         return eta
@@ -394,7 +364,7 @@ class MixtureLearner(Engine):
         """What the last residuals say fades from row to row."""
         i: cython.Py_ssize_t
         eta: cython.double
-        row: cython.p_double = cython.cast(cython.p_double, malloc((self.p + self.n) * cython.sizeof(cython.double)))
+        row: cython.p_double = self._scratch()
         for i in range(n):
             eta = self._own_eta(X + i * self.p, row)
             etas[i] = self._carried(residuals, eta)
@@ -406,36 +376,47 @@ class MixtureLearner(Engine):
     def residuals(self):
         return np.array(self.carry.lags)
 
+    def _scratch(self):
+        """Room for a row, and for the etas of all experts."""
+        return cython.cast(cython.p_double, malloc((self.p + self.n) * cython.sizeof(cython.double)))
+
     def _own_eta(self, x, row):
-        """The average prediction of a row alone; `row` has room for it and for the etas of all experts."""
+        """The average prediction of a row alone."""
         j: cython.Py_ssize_t
         for j in range(self.p):
             row[j] = self.bounds.clip(j, x[j])
         self._predict_all(row, row + self.p)
-        return self._prediction(row + self.p)
+        return self._prediction(row + self.p, row + self.p)
 
     def _predict_all(self, row, etas):
-        """eta of every expert for a row within the bounds."""
+        """eta of every expert for a row within the bounds; no number where a group is not there."""
+        e: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        for m in range(self.n_memories):
+        for m in range(self.M):
             if self.began[m] >= 0:
-                cython.cast(Experts, self.each.at[m]).predict(row, etas + m * self.K)
+                cython.cast(Experts, self.each.at[m]).predict(row, etas + self.shares.first[m])
+            else:
+                for e in range(self.shares.first[m], self.shares.first[m + 1]):
+                    etas[e] = NAN
         return 0
 
-    def _prediction(self, etas):
+    def _prediction(self, etas, pulls):
         """b0 + x'b, but that no expert pulls further than from one width outside the bounds."""
-        return self._average_of(cython.address(self.shares.total[0]), etas) if self.n_seen > 0 else 0.0
+        if self.n_seen == 0:
+            return 0.0
+        self._hold(etas, pulls)
+        return self._average(cython.address(self.shares.total[0]), pulls)
 
-    def _average_of(self, weights, etas):
+    def _hold(self, etas, pulls):
         e: cython.Py_ssize_t
         width: cython.double = self.bounds.eta_high - self.bounds.eta_low
         low: cython.double = self.bounds.eta_low - width
         high: cython.double = self.bounds.eta_high + width
-        eta: cython.double = 0.0
         for e in range(self.n):
-            if weights[e] > 0.0 and not isnan(etas[e]):
-                eta += weights[e] * min(max(etas[e], low), high)
-        return self.bounds.clip_eta(eta)
+            pulls[e] = 0.0 if isnan(etas[e]) else min(max(etas[e], low), high)
+
+    def _average(self, weights, pulls):
+        return self.bounds.clip_eta(dot(self.n, weights, pulls))
 
     def write_model(self, model):
         j: cython.Py_ssize_t
@@ -451,20 +432,23 @@ class MixtureLearner(Engine):
 
     @property
     def lam_max(self):
-        return self._average(LAM_MAX)
+        return self.all_lam_max
 
     @property
     def effective_size(self):
-        return self._average(SIZE)
+        return self.all_size
 
     @property
     def weights(self):
-        """(memory, penalty); a memory that is not there has none."""
-        return np.array(self.shares.total).reshape(self.n_memories, self.K)
+        """(group, penalty); a group of one has its weight in the first place, one that is not there has none."""
+        found = np.zeros((self.M, max(group.n for group in self.experts)))
+        for m, group in enumerate(self.experts):
+            found[m, : group.n] = np.array(self.shares.total)[self.shares.first[m] : self.shares.first[m + 1]]
+        return found
 
     @property
     def memories(self):
-        """Of each memory: what it is, and the rows seen when it began; None where there is none."""
+        """Of each group: its memory, and the rows seen when it began; None where it is not there."""
         return [
             (experts.memory, int(began)) if began >= 0 else None
             for experts, began in zip(self.experts, self.began, strict=True)
@@ -474,33 +458,36 @@ class MixtureLearner(Engine):
         m, k, weight = self.selected_expert()
         memory, since = self.memories[m]
         lam, lam_max, model = self.expert(m, k)
-        return Selected(memory, since, lam, lam_max, weight, float(model[0]), model[1:])
+        return Selected(memory, since, lam, lam_max, weight, float(model[0]), model[1:], self.experts[m].kind)
 
     def single(self):
         return self.selected()
 
     def selected_expert(self):
-        """The memory of the expert with the largest weight, and with it the largest penalty that has at least half of
-        that: of two models that predict about as well, the sparser; and its weight."""
-        m: cython.Py_ssize_t = self._leading_memory()
-        weights = self.weights[m]
-        k: cython.Py_ssize_t = np.argmax(weights >= 0.5 * weights.max())
-        return m, k, self._weight_of(m, k)
+        """The group of the sparse expert with the largest weight, and in it the largest penalty that has at least half
+        of that: of two models that predict about as well, the sparser; and its weight. A model that is not sparse is
+        selected where its weight is DENSE_MARGIN times as large."""
+        weights = self.weights
+        sparse = np.array([group.sparse for group in self.experts])
+        m: cython.Py_ssize_t = np.argmax(np.where(sparse, DENSE_MARGIN, 1.0) * weights.max(axis=1))
+        k: cython.Py_ssize_t = np.argmax(weights[m] >= 0.5 * weights[m].max())
+        return m, k, float(weights[m, k])
 
     def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """lam, lam_max and (b0, b) of one expert."""
         experts: Experts = self.experts[m]
-        weights: cython.double[::1] = np.where(np.arange(self.K) == k, 1.0, 0.0)
+        weights: cython.double[::1] = np.where(np.arange(experts.n) == k, 1.0, 0.0)
         model = np.zeros(self.p + 1)
         out: cython.double[::1] = model
-        experts.blend(cython.address(weights[0]), cython.address(out[0]))
+        experts.add_coef(cython.address(weights[0]), cython.address(out[0]))
         return experts.lam_of(k), experts.lam_max_of(), model
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def parts(self):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
-        return {**experts, "bounds/": self.bounds, "shares/": self.shares, "carry/": self.carry}
+        rest = {"bounds/": self.bounds, "stream/": self.stream, "shares/": self.shares, "carry/": self.carry}
+        return {**experts, **rest}
 
     @property
     def beginnings(self):

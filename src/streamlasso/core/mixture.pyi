@@ -9,12 +9,14 @@ from streamlasso.memories.base import Memory
 from streamlasso.tuners.base import Tuner
 
 def competing(memory: Memory | None, tuner: Tuner) -> tuple[list[Memory], int]: ...
-def exact_among(memories: Sequence[Memory]) -> list[Memory]: ...
+def all_groups(n_features: int, settings: dict[str, Any], stay: Sequence[Memory], starts: int) -> list[Any]: ...
 
 @final
 class MixtureLearner(Engine):
     dispersion: float
     dispersion_weight: float
+    all_lam_max: float
+    all_size: float
     @property
     def experts(self) -> list[Any]: ...
     @property

@@ -16,6 +16,7 @@ class Selected(NamedTuple):
     lam, lam_max : its penalty, and the least one that would empty it
     weight : its share of the mixture
     intercept, coef : the model
+    kind : "lasso", or "ridge" where one predicts far better: it has all features
     """
 
     memory: Any
@@ -25,6 +26,7 @@ class Selected(NamedTuple):
     weight: float
     intercept: float
     coef: np.ndarray
+    kind: str = "lasso"
 
     @property
     def support(self) -> np.ndarray:

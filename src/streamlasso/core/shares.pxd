@@ -9,7 +9,8 @@ cdef enum:
 
 @cython.final
 cdef class Shares(Stateful):
-    cdef Py_ssize_t M, K, n_alive
+    cdef Py_ssize_t M, K, n, n_alive
+    cdef Py_ssize_t[::1] first
     cdef readonly double[::1] pi
     cdef readonly double[:, ::1] w
     cdef readonly signed char[::1] alive
@@ -19,8 +20,10 @@ cdef class Shares(Stateful):
     cdef void enter(self, Py_ssize_t m) noexcept nogil
     cdef void leave(self, Py_ssize_t m) noexcept nogil
     cdef void update(self, const double* loss, const double* share_loss) noexcept nogil
-    cdef double memory_weight(self, Py_ssize_t m) noexcept nogil
-    cdef Py_ssize_t leader(self, Py_ssize_t m) noexcept nogil
+    cdef double weight_of(self, Py_ssize_t m) noexcept nogil
+    cdef Py_ssize_t _size(self, Py_ssize_t m) noexcept nogil
     cdef void _level(self, Py_ssize_t h) noexcept nogil
-    cdef void _share_out(self, Py_ssize_t h) noexcept nogil
+    cdef void _normalise(self, Py_ssize_t h) noexcept nogil
+    cdef void _share_out(self, double* w, double half) noexcept nogil
+    cdef void _add_groups(self, double* w, double part) noexcept nogil
     cdef void _add_up(self) noexcept nogil

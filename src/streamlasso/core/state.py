@@ -11,9 +11,16 @@ from typing import NamedTuple
 import cython
 import numpy as np
 
-#: What lies along an axis: features, the intercept and the features, the columns of the array, as many rows as there
-#: are now (`count`, at most `capacity`), or as many numbers as the settings ask for.
-FEATURES, WITH_INTERCEPT, COLUMNS, ROWS, FIXED = "features", "intercept and features", "columns", "rows", "fixed"
+#: What lies along an axis: features, the intercept and the features, the lower triangle of a matrix of these by rows,
+#: the columns of the array, as many rows as there are now (`count`, at most `capacity`), or as many numbers as the
+#: settings ask for.
+FEATURES, WITH_INTERCEPT, PAIRS = "features", "intercept and features", "pairs of intercept and features"
+COLUMNS, ROWS, FIXED = "columns", "rows", "fixed"
+
+
+def n_pairs(p):
+    """The numbers in the lower triangle of a matrix of the intercept and p features."""
+    return (p + 1) * (p + 2) // 2
 
 
 class Range(NamedTuple):
@@ -85,8 +92,10 @@ class Array(NamedTuple):
         joined = np.array(columns, dtype=self.dtype)
         return joined if self.axes[0] == COLUMNS else np.ascontiguousarray(joined.T)
 
-    def grown(self, value, extra):
-        widths = [(0, extra if axis in (FEATURES, WITH_INTERCEPT) else 0) for axis in self.axes]
+    def grown(self, value, extra, p):
+        """With `extra` features more than p."""
+        more = {FEATURES: extra, WITH_INTERCEPT: extra, PAIRS: n_pairs(p + extra) - n_pairs(p)}
+        widths = [(0, more.get(axis, 0)) for axis in self.axes]
         return np.pad(value, widths, constant_values=self.new) if any(map(any, widths)) else value
 
     def mirrored(self, value):
@@ -151,7 +160,8 @@ class Stateful:
 
     def _grown(self, extra):
         """The state with more features, as if they had been there all along and 0."""
-        return self._each(lambda _, array, value: array.grown(value, extra), self.state())
+        p = self.p
+        return self._each(lambda _, array, value: array.grown(value, extra, p), self.state())
 
     def _mirrored(self):
         """The state with the two classes exchanged."""
@@ -220,6 +230,8 @@ class Stateful:
             return self.p
         if axis == WITH_INTERCEPT:
             return self.p + 1
+        if axis == PAIRS:
+            return n_pairs(self.p)
         if axis == COLUMNS:
             return len(array.columns)
         if axis == ROWS:

@@ -6,6 +6,7 @@ cdef class Family(Part):
     cdef double slope_at(self, double y, double eta) except? -1 nogil
     cdef double curvature_at(self, double y, double eta) except? -1 nogil
     cdef double mean_at(self, double eta) except? -1 nogil
+    cdef double best_eta(self, double y, double low, double high) except? -1 nogil
     cdef double residual_at(self, double y, double eta) except? -1 nogil
     cdef double level_at(self, double y) except? -1 nogil
     cdef _each(self, int which, y, eta)

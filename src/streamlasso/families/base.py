@@ -49,6 +49,18 @@ class Family(Part):
         with cython.gil:
             return self.mean(eta)
 
+    def best_eta(self, y, low, high):
+        """The eta in [low, high] with the least loss for y; built-in families have a closed form."""
+        turn: cython.int
+        middle: cython.double
+        for turn in range(60):
+            middle = 0.5 * (low + high)
+            if self.slope_at(y, middle) < 0.0:
+                low = middle
+            else:
+                high = middle
+        return 0.5 * (low + high)
+
     def residual_at(self, y, eta):
         """How far a response is from its prediction, on a scale where errors of a stream can be compared."""
         return y - self.mean_at(eta)

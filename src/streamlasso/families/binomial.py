@@ -3,7 +3,7 @@
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import exp, fabs, log1p
+from cython.cimports.libc.math import exp, fabs, log, log1p
 from cython.cimports.streamlasso.families.base import Family
 from scipy.special import logit, xlogy
 
@@ -37,6 +37,9 @@ class Binomial(Family):
     def mean_at(self, eta):
         e: cython.double = exp(-fabs(eta))
         return 1.0 / (1.0 + e) if eta > 0.0 else e / (1.0 + e)
+
+    def best_eta(self, y, low, high):
+        return min(max(log(y / (1.0 - y)), low), high)
 
     def link(self, mean):
         return logit(mean)

@@ -45,6 +45,9 @@ class Gamma(Family):
     def level_at(self, y):
         return log(y)
 
+    def best_eta(self, y, low, high):
+        return min(max(log(y), low), high)
+
     def link(self, mean):
         return np.log(mean)
 

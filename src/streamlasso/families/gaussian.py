@@ -32,6 +32,9 @@ class Gaussian(Family):
     def mean_at(self, eta):
         return eta
 
+    def best_eta(self, y, low, high):
+        return min(max(y, low), high)
+
     def link(self, mean):
         return np.asarray(mean)
 

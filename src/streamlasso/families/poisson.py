@@ -48,6 +48,9 @@ class Poisson(Family):
     def level_at(self, y):
         return log(y + 0.5)
 
+    def best_eta(self, y, low, high):
+        return min(max(log(y), low), high)
+
     def link(self, mean):
         return np.log(mean)
 

@@ -10,8 +10,8 @@ from streamlasso.core.part import is_number
 
 #: Below lam_max / n a penalty weighs less than one row. Numbers may be so exact that it is still too large; classes,
 #: whose noise nobody can make smaller, are not.
-POWERS = tuple(k / 5 for k in range(10))
-POWERS_OF_CLASSES = tuple(power for power in POWERS if power <= 1)
+POWERS = (0.0, 0.3, 0.6, 0.9, 1.2, 1.5, 1.8)
+POWERS_OF_CLASSES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 #: Memories of 20, 100 and 500 rows, beside the one that never forgets.
 FACTORS = (0.95, 0.99, 0.998)
 
@@ -27,12 +27,15 @@ class Mixture(Tuner):
     Parameters
     ----------
     powers : tuple of float, default=None
-        With n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response. None is 0, .2,
-        ..., 1.8, and for classes up to 1.
+        With n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response. None is 0, .3,
+        ..., 1.8, and for classes 0, .2, ..., 1.
     factors : tuple of float, default=(.95, .99, .998)
         A memory with each of these forgetting factors, beside one that never forgets.
-    starts : int, default=8
+    starts : int, default=4
         How many memories that restart are kept at a time, beside those.
+    ridges : int, default=6
+        How many ridge regressions that restart are kept at a time, where memories restart: they predict from the third
+        row on (core/experts/ridge.py).
     carry : bool, default=True
         Whether the last residuals may move the next prediction, where they have helped (core/carry.py). Not where
         there is no intercept.
@@ -40,28 +43,30 @@ class Mixture(Tuner):
     Examples
     --------
     >>> from streamlasso.tuners import Mixture
-    >>> Mixture(powers=(0.0, 0.5), starts=4)
-    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), starts=4, carry=True)
+    >>> Mixture(powers=(0.0, 0.5))
+    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), starts=4, ridges=6, carry=True)
     """
 
     compiled = True
     name = "mixture"
     competes = True
 
-    def __init__(self, powers=None, factors=FACTORS, starts=8, carry=True):
+    def __init__(self, powers=None, factors=FACTORS, starts=4, ridges=6, carry=True):
         if powers is not None and not _are_powers(powers):
             raise ValueError(f"Mixture(powers={powers!r}): use one number or more, each in [0, 2]")
         if any(a >= b for a, b in pairwise(powers or ())):
             raise ValueError(f"Mixture(powers={powers!r}): they must be increasing")
         if not isinstance(factors, (tuple, list)) or not all(0 < r <= 1 for r in _numbers(factors)):
             raise ValueError(f"Mixture(factors={factors!r}): use forgetting factors, each in (0, 1]")
-        if isinstance(starts, bool) or not isinstance(starts, int) or not 0 <= starts <= 1000:
-            raise ValueError(f"Mixture(starts={starts!r}): use a whole number from 0 to 1000")
+        for name, number in (("starts", starts), ("ridges", ridges)):
+            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 1000:
+                raise ValueError(f"Mixture({name}={number!r}): use a whole number from 0 to 1000")
         self.powers = None if powers is None else tuple(powers)
         self.factors = tuple(factors)
         if not isinstance(carry, bool):
             raise ValueError(f"Mixture(carry={carry!r}): use True or False")
         self.starts = starts
+        self.ridges = ridges
         self.carry = carry
 
     def powers_for(self, family):
@@ -71,7 +76,13 @@ class Mixture(Tuner):
         return POWERS if family.has_scale else POWERS_OF_CLASSES
 
     def settings(self):
-        return {"powers": self.powers, "factors": self.factors, "starts": self.starts, "carry": self.carry}
+        return {
+            "powers": self.powers,
+            "factors": self.factors,
+            "starts": self.starts,
+            "ridges": self.ridges,
+            "carry": self.carry,
+        }
 
     def move(self, lam, slope, norm, lam_max, state):
         return lam

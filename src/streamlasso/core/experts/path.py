@@ -8,31 +8,43 @@ Power 0 is the empty model: the mean of what the memory holds. A power, because 
 that suits a stream stays the same while the memory grows.
 
 **Other families.** All solutions share one quadratic, so each row is expanded once, before it is fitted, at the eta
-where its own fit will put it. With the solution's eta and its leverage `a = w (1/K + z'S^{-1}z)`, that is the root of
-
-    e = eta - a loss'(e)
-
-(the implicit step: for a quadratic loss it is exact, and for any convex loss it has one root, short of where a Newton
-step from eta would leap). The row enters S and c with weight `w loss''(e)` and target `e - loss'(e)/loss''(e)`; eta is
-the average over the solutions by their weights in the mixture.
+where its own fit will put it: at the implicit step e (`implicit.py`) from eta, the average over the solutions by their
+weights in the mixture, with the leverage `a = w (1/K + z'S^{-1}z)`. The row enters S and c with weight `w loss''(e)`
+and target `e - loss'(e)/loss''(e)`. e is held within the bounds once these have seen the first rows.
 """
 
 import cython
 import numpy as np
 from cython.cimports.libc.math import pow
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
+from cython.cimports.streamlasso.core.experts.base import Experts
+from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
-from cython.cimports.streamlasso.core.values import FIRST_ROWS
+from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
+from streamlasso.core.objective import problem_of
 from streamlasso.core.state import COLUMNS, COUNT, FIXED, Column, array, below, numbers, table
+from streamlasso.memories import Forgetting
 
 #: A solution with less weight than this may be STALE_ROWS rows old.
 STALE_SOLUTION = cython.declare(cython.double, 1e-3)
+STALE_ROWS = cython.declare(cython.Py_ssize_t, 32)
 #: A lasso with more active features than this share of its rows interpolates; no smaller penalty is tried, unless it
 #: has so few of them that it is cheap.
 MOST_ACTIVE = cython.declare(cython.double, 2.0 / 3.0)
 CHEAP = cython.declare(cython.double, 50.0)
+
+
+def groups(n_features, settings, memories, starts):
+    """One for each memory that stays, and `starts` that restart."""
+    tuner = settings["tuner"]
+    if not tuner.competes:
+        return []
+    powers = tuner.powers_for(settings["family"])
+    stay = [PathExperts(Path(problem_of(settings, memory), powers), memory, False) for memory in memories]
+    always = Forgetting(1.0)
+    return stay + [PathExperts(Path(problem_of(settings, always), powers), always, True) for _ in range(starts)]
 
 
 @cython.cclass
@@ -67,7 +79,7 @@ class Path(LeastSquares):
         for k in range(self.n):
             eta[k] = self.intercepts[k] + cython.cast(ActiveSet, self.actives.at[k]).times(x)
 
-    def blend(self, weight, model):
+    def add_coef(self, weight, model):
         """model += sum_k weight_k (b0_k, b_k)"""
         k: cython.Py_ssize_t
         for k in range(self.n):
@@ -92,36 +104,16 @@ class Path(LeastSquares):
         if self.quadratic:
             self._enter(x, y, weight, y, weight)
             return 0
-        e = self._fitted(x, y, weight)
+        e = implicit_step(self.family, y, self.predicted, self._row_leverage(x, y, weight), self.eta_low, self.eta_high)
         curvature = self.curvature_at(y, e)
         self._enter(x, y, weight, e - self.family.slope_at(y, e) / curvature, weight * curvature)
         return 0
 
-    def _fitted(self, x, y, weight):
-        """The root of e = eta - a loss'(e), by bisection: it lies short of eta - a loss'(eta).
-
-        It is held within the bounds once these have seen the first rows; the very first row has no leverage yet.
-        """
-        turn: cython.int
-        middle: cython.double
-        far: cython.double
-        a: cython.double
-        low: cython.double = self.predicted
-        high: cython.double = self.predicted
+    def _row_leverage(self, x, y, weight):
+        """a of the implicit step; the very first row has no leverage yet, and takes a Newton step."""
         if self.moments.weight > 0.0:
-            a = weight * self._leverage(x)
-        else:
-            a = 1.0 / self.curvature_at(y, self.predicted)
-        far = self.predicted - a * self.family.slope_at(y, self.predicted)
-        low = max(min(low, far), self.eta_low)
-        high = min(max(high, far), self.eta_high)
-        for turn in range(60):
-            middle = 0.5 * (low + high)
-            if middle - self.predicted + a * self.family.slope_at(y, middle) < 0.0:
-                low = middle
-            else:
-                high = middle
-        return 0.5 * (low + high)
+            return weight * self._leverage(x)
+        return 1.0 / self.curvature_at(y, self.predicted)
 
     def _leverage(self, x):
         """1/K + z'S^{-1}z, by the factor of the leading solution."""
@@ -186,3 +178,74 @@ class Path(LeastSquares):
         LeastSquares._check_together(self, state)
         if state["place"][0] >= self.n:
             raise ValueError(f"place={state['place'][0]} is not one of {self.n} solutions")
+
+
+@cython.cclass
+class PathExperts(Experts):
+    """An expert for each power."""
+
+    kind = "lasso"
+
+    def __cinit__(self, path: Path, memory, restarts: cython.bint):
+        self.path = path
+        self.memory = memory
+        self.restarts = restarts
+        self.n = path.n
+
+    def predict(self, x, eta):
+        self.path.predict_all(x, eta)
+        return 0
+
+    def learn(self, batch):
+        i: cython.Py_ssize_t
+        self.path.leader = self._leader(batch.weight)
+        self.path.eta_low = batch.eta_low
+        self.path.eta_high = batch.eta_high
+        for i in range(batch.n):
+            if weight_of(batch.w, i) > 0.0:
+                self.path.predicted = self._average(batch.etas + i * batch.stride, batch.weight)
+                self.path.absorb(batch.X + i * self.path.p, batch.y[i], weight_of(batch.w, i))
+        self.path.settle(batch.weight)
+        return 0
+
+    def _average(self, etas, weight):
+        """The average prediction; that of the empty model where none has weight."""
+        k: cython.Py_ssize_t
+        total: cython.double = 0.0
+        eta: cython.double = 0.0
+        for k in range(self.n):
+            if weight[k] > 0.0:
+                eta += weight[k] * etas[k]
+                total += weight[k]
+        return eta / total if total > 0.0 else etas[0]
+
+    def _leader(self, weight):
+        k: cython.Py_ssize_t
+        best: cython.Py_ssize_t = 0
+        for k in range(1, self.n):
+            if weight[k] > weight[best]:
+                best = k
+        return best
+
+    def add_coef(self, weight, model):
+        self.path.add_coef(weight, model)
+        return 0
+
+    def restart(self, seen, eta, turn):
+        self.path.forget()
+        return 0
+
+    def lam_of(self, k):
+        return self.path.lam[k]
+
+    def lam_max_of(self):
+        return self.path.lam_max
+
+    def size_of(self):
+        return self.path.effective_size()
+
+    def code_of(self, k):
+        return self.path.code[k]
+
+    def parts(self):
+        return {"": self.path}

@@ -1,11 +1,8 @@
 cimport cython
 
 from streamlasso.core.active_set cimport ActiveSet
+from streamlasso.core.experts.base cimport Experts
 from streamlasso.core.objective cimport LeastSquares
-
-#: How many rows old a model of little weight may be.
-cdef enum:
-    STALE_ROWS = 32
 
 
 @cython.final
@@ -20,8 +17,16 @@ cdef class Path(LeastSquares):
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil
     cdef int settle(self, const double* weight) except -1 nogil
-    cdef void blend(self, const double* weight, double* model) noexcept nogil
-    cdef double _fitted(self, const double* x, double y, double weight) except? -1 nogil
+    cdef void add_coef(self, const double* weight, double* model) noexcept nogil
+    cdef double _row_leverage(self, const double* x, double y, double weight) except? -1 nogil
     cdef double _leverage(self, const double* x) noexcept nogil
     cdef bint _saturated(self, Py_ssize_t k) noexcept nogil
     cdef void _copy(self, Py_ssize_t k) noexcept nogil
+
+
+@cython.final
+cdef class PathExperts(Experts):
+    cdef Path path
+
+    cdef double _average(self, const double* etas, const double* weight) noexcept nogil
+    cdef Py_ssize_t _leader(self, const double* weight) noexcept nogil

@@ -1,0 +1,32 @@
+from streamlasso.core.state cimport Stateful
+from streamlasso.core.statistics cimport Scaler
+
+
+#: n rows to learn. `etas`: what these experts predicted for the first row, within the bounds, `stride` further for the
+#: next; `weight`: of these experts; `eta_low`, `eta_high`: where a row may be expanded.
+cdef struct Batch:
+    Py_ssize_t n
+    const double* X
+    const double* y
+    const double* w
+    const double* etas
+    Py_ssize_t stride
+    const double* weight
+    double eta_low
+    double eta_high
+
+
+cdef class Experts(Stateful):
+    cdef readonly Py_ssize_t n
+    cdef readonly object memory
+    cdef readonly bint restarts
+
+    cdef int predict(self, const double* x, double* eta) except -1 nogil
+    cdef int learn(self, Batch* batch) except -1 nogil
+    cdef int add_coef(self, const double* weight, double* model) except -1 nogil
+    cdef int restart(self, Scaler seen, double eta, Py_ssize_t turn) except -1 nogil
+    cdef double lam_of(self, Py_ssize_t k) except? -1 nogil
+    cdef double lam_max_of(self) except? -1 nogil
+    cdef double size_of(self) except? -1 nogil
+    cdef int code_of(self, Py_ssize_t k) except? -1 nogil
+    cdef int _missing(self, const char* name) except -1 nogil

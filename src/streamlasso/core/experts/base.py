@@ -1,0 +1,55 @@
+# cython: language_level=3
+"""What a kind of expert gives to a mixture.
+
+A group of experts shares a memory: `n` of them that differ by their penalty, or one. A new kind is a file in this room
+with a subclass of `Experts` and a function `groups`, and its name in KINDS (`__init__.py`).
+"""
+
+import cython
+from cython.cimports.streamlasso.core.state import Stateful
+
+
+@cython.cclass
+class Experts(Stateful):
+    """`n` experts with one memory, which `restarts` or stays; `kind` is the word for users."""
+
+    kind = None
+    #: Whether many of their coefficients are 0.
+    sparse = True
+
+    def predict(self, x, eta):
+        """eta of each expert."""
+        return self._missing(b"predict")
+
+    def learn(self, batch):
+        """Learn the rows of a batch."""
+        return self._missing(b"learn")
+
+    def add_coef(self, weight, model):
+        """model += sum_k weight_k (b0_k, b_k)"""
+        return self._missing(b"add_coef")
+
+    def restart(self, seen, eta, turn):
+        """Forget all rows. `seen` has the means and deviations of the stream so far, `eta` is that of its mean, `turn`
+        counts the restarts."""
+        return self._missing(b"restart")
+
+    def lam_of(self, k):
+        """The penalty of the k-th expert."""
+        return self._missing(b"lam_of")
+
+    def lam_max_of(self):
+        """The least penalty that leaves the model empty."""
+        return self._missing(b"lam_max_of")
+
+    def size_of(self):
+        """The effective number of rows in the memory."""
+        return self._missing(b"size_of")
+
+    def code_of(self, k):
+        """How the last solve of the k-th expert went (`record.py`)."""
+        return self._missing(b"code_of")
+
+    def _missing(self, name):
+        with cython.gil:
+            raise NotImplementedError(f"{type(self).__name__} has no {name.decode()}")

@@ -1,0 +1,84 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""One model of the exact likelihood, whose own tuner moves its lam."""
+
+import cython
+import numpy as np
+from cython.cimports.streamlasso.core.experts.base import Experts
+from cython.cimports.streamlasso.core.learner import Learner
+from cython.cimports.streamlasso.core.record import as_records
+
+from streamlasso.core.record import RECORD
+from streamlasso.tuners import LogRMS
+
+#: A model with less weight than STALE_MODEL is solved once in STALE_ROWS rows; they all enter its memory.
+STALE_MODEL = cython.declare(cython.double, 0.03)
+STALE_ROWS = cython.declare(cython.Py_ssize_t, 32)
+
+
+def groups(n_features, settings, memories, starts):
+    """One for each memory, where the tuner moves one lam. Where penalties compete and rows are expanded to quadratics,
+    one for the longest memory and one for the middle one: the quadratics of the first rows hold back fits that
+    sharpen for as long as rows come in."""
+    tuner, family = settings["tuner"], settings["family"]
+    if not tuner.competes:
+        return [ModelExperts(Learner(n_features, **{**settings, "memory": memory}), memory) for memory in memories]
+    if family.quadratic or len(tuner.powers_for(family)) == 1:
+        return []
+    exact = {**settings, "tuner": LogRMS()}
+    return [
+        ModelExperts(Learner(n_features, **{**exact, "memory": memory}), memory, STALE_ROWS)
+        for memory in longest_and_middle(memories)
+    ]
+
+
+def longest_and_middle(memories):
+    by_length = sorted(memories, key=lambda memory: memory.decay)
+    return [by_length[i] for i in sorted({(len(by_length) - 1) // 2, len(by_length) - 1})]
+
+
+@cython.cclass
+class ModelExperts(Experts):
+    """A single model; with little weight it is solved once in `stale_rows`."""
+
+    kind = "lasso"
+
+    def __cinit__(self, learner: Learner, memory, stale_rows: cython.Py_ssize_t = 1):
+        self.learner = learner
+        self.memory = memory
+        self.n = 1
+        self.stale_rows = stale_rows
+        self.notes = np.zeros((learner.batch_size, len(RECORD)))
+        self.model = np.zeros(learner.p + 1)
+
+    def predict(self, x, eta):
+        eta[0] = self.learner.eta_at(x)
+        return 0
+
+    def learn(self, batch):
+        turn: cython.Py_ssize_t = self.learner.n_seen // self.stale_rows
+        if batch.weight[0] < STALE_MODEL and self.learner.started:
+            if (self.learner.n_seen + batch.n) // self.stale_rows == turn:
+                return self.learner.take_in(batch.n, batch.X, batch.y, batch.w)
+        return self.learner._step(batch.n, batch.X, batch.y, batch.w, as_records(cython.address(self.notes[0, 0])))
+
+    def add_coef(self, weight, model):
+        j: cython.Py_ssize_t
+        self.learner.write_model(cython.address(self.model[0]))
+        for j in range(self.learner.p + 1):
+            model[j] += weight[0] * self.model[j]
+        return 0
+
+    def lam_of(self, k):
+        return self.learner.lam
+
+    def lam_max_of(self):
+        return self.learner.objective.lam_max
+
+    def size_of(self):
+        return self.learner.objective.effective_size()
+
+    def code_of(self, k):
+        return self.learner.code
+
+    def parts(self):
+        return {"": self.learner}

@@ -1,0 +1,199 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Bayesian ridge regression from a few rows, with a prior that the stream has made.
+
+A lasso needs some ten rows before it can choose. A ridge need not choose: right after a change, with fewer rows than
+features, it is the better model. One that restarts borrows what the change has not touched from all rows of the stream
+(`seen`): the means m_j and the deviations s_j of the features, and for the intercept the eta of the mean response.
+
+    z = (1, x - m),     b ~ N((eta, 0), D^{-1}),     D = kappa diag(1, penalty_factor_j^2 s_j^2)
+
+so the prior is worth kappa rows. P, the inverse of D + sum w z z', follows by recursive least squares:
+
+    q = P z,     v = z'q,     b += q w (y - z'b) / (1 + w v),     P -= q q' w / (1 + w v)
+
+Other families take the implicit step (`implicit.py`): the row is expanded where its own fit puts it, at the root e of
+e = z'b - w v loss'(e), and b moves there, by q (e - z'b) / v. A feature that has never varied stays out until the next
+restart: s_j is 0, and its P with it.
+
+Which kappa suits a stream depends on its noise, so the groups take turns: each restart has the next kappa.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import sqrt
+from cython.cimports.streamlasso.core.experts.base import Experts
+from cython.cimports.streamlasso.core.implicit import implicit_step
+from cython.cimports.streamlasso.core.kernels import axpy, dot
+from cython.cimports.streamlasso.core.record import OK
+from cython.cimports.streamlasso.core.values import weight_of
+
+from streamlasso.core.state import FINITE, PAIRS, WEIGHT, WITH_INTERCEPT, Column, array, numbers
+from streamlasso.memories import Forgetting
+
+#: Where noise is low a prior worth a hundredth of a row is the best; where all is noise, one worth a hundred. Where eta
+#: is a logit or a logarithm it has a scale of its own: b_j s_j has a prior deviation of 1 / sqrt(30).
+KAPPAS = (0.01, 1.0, 100.0)
+KAPPAS_OF_LINKS = (30.0,)
+#: An unpenalised feature has a prior too, worth the square of this.
+LEAST_FACTOR = cython.declare(cython.double, 1e-3)
+
+
+def groups(n_features, settings, memories, starts):
+    """As many as the tuner says, where memories may restart."""
+    kappas = KAPPAS if settings["family"].quadratic else KAPPAS_OF_LINKS
+    return [RidgeExperts(n_features, settings, kappas) for _ in range(settings["tuner"].ridges if starts else 0)]
+
+
+@cython.cclass
+class RidgeExperts(Experts):
+    """One ridge regression."""
+
+    STATE = (
+        array("P", PAIRS, range=FINITE),
+        array("b", WITH_INTERCEPT, range=FINITE, exchanged=np.negative),
+        array("centre", WITH_INTERCEPT, range=FINITE),
+        numbers("prior", Column("kappa", WEIGHT), Column("rows", WEIGHT)),
+    )
+
+    kind = "ridge"
+    sparse = False
+
+    def __cinit__(self, n_features: cython.Py_ssize_t, settings, kappas):
+        self.p = n_features
+        self.n = 1
+        self.restarts = True
+        self.memory = Forgetting(1.0)
+        self.family = settings["family"]
+        self.quadratic = self.family.quadratic
+        self.fit_intercept = settings["fit_intercept"]
+        self.standardize = settings["standardize"]
+        self.penalty_factor = np.array(settings["penalty_factor"], dtype=float)
+        self.kappas = np.array(kappas)
+        self.P = np.zeros((n_features + 1) * (n_features + 2) // 2)
+        self.b = np.zeros(n_features + 1)
+        self.centre = np.zeros(n_features + 1)
+        self.z = np.zeros(n_features + 1)
+        self.q = np.zeros(n_features + 1)
+        self.kappa = self.rows = 0.0
+
+    def predict(self, x, eta):
+        eta[0] = self.b[0] + self._product(x)
+        return 0
+
+    def _product(self, x):
+        """(x - m)'b"""
+        j: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for j in range(1, self.p + 1):
+            total += (x[j - 1] - self.centre[j]) * self.b[j]
+        return total
+
+    def add_coef(self, weight, model):
+        j: cython.Py_ssize_t
+        model[0] += weight[0] * self.b[0]
+        for j in range(1, self.p + 1):
+            model[0] -= weight[0] * self.b[j] * self.centre[j]
+            model[j] += weight[0] * self.b[j]
+        return 0
+
+    # --- the prior ----------------------------------------------------------------------------------------------
+
+    def restart(self, seen, eta, turn):
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        at: cython.Py_ssize_t = 0
+        n_varied: cython.Py_ssize_t = 0
+        common: cython.double = 0.0
+        deviation: cython.p_double = cython.address(self.z[1])
+        self.kappa = self.kappas[turn % self.kappas.shape[0]]
+        self.rows = 0.0
+        seen.deviations(deviation)
+        for j in range(self.p):
+            common += deviation[j] * deviation[j]
+            n_varied += deviation[j] > 0.0
+        common = sqrt(common / n_varied) if n_varied > 0 else 0.0
+        self.z[0] = self.kappa if self.fit_intercept else 0.0
+        for j in range(self.p):
+            deviation[j] = self._precision(j, deviation[j], common)
+        for i in range(self.p + 1):
+            for j in range(i):
+                self.P[at + j] = 0.0
+            self.P[at + i] = 1.0 / self.z[i] if self.z[i] > 0.0 else 0.0
+            self.b[i] = 0.0
+            self.centre[i] = seen.mean[i - 1] if i > 0 and self.fit_intercept else 0.0
+            at += i + 1
+        self.b[0] = eta if self.fit_intercept else 0.0
+        return 0
+
+    def _precision(self, j, deviation, common):
+        """Of the prior of b_j; in its own units, or in those that all features have in common."""
+        scale: cython.double = max(self.penalty_factor[j], LEAST_FACTOR) * (deviation if self.standardize else common)
+        return self.kappa * scale * scale if deviation > 0.0 else 0.0
+
+    # --- the rows -----------------------------------------------------------------------------------------------
+
+    def learn(self, batch):
+        i: cython.Py_ssize_t
+        for i in range(batch.n):
+            if weight_of(batch.w, i) > 0.0:
+                self._take(batch.X + i * self.p, batch.y[i], weight_of(batch.w, i), batch.eta_low, batch.eta_high)
+        return 0
+
+    def _take(self, x, y, weight, low, high):
+        """The step of the docstring above; for the Gaussian family the implicit one is that of least squares."""
+        j: cython.Py_ssize_t
+        eta: cython.double = self.b[0] + self._product(x)
+        v: cython.double
+        e: cython.double
+        curvature: cython.double
+        self.z[0] = 1.0 if self.fit_intercept else 0.0
+        for j in range(1, self.p + 1):
+            self.z[j] = x[j - 1] - self.centre[j]
+        v = self._spread()
+        if self.quadratic:
+            e = eta + weight * v * (y - eta) / (1.0 + weight * v)
+        else:
+            e = implicit_step(self.family, y, eta, weight * v, low, high)
+        curvature = weight * self.family.curvature_at(y, e)
+        if v > 0.0:
+            axpy(self.p + 1, (e - eta) / v, cython.address(self.q[0]), cython.address(self.b[0]))
+        self._shrink(curvature / (1.0 + curvature * v))
+        self.rows += weight
+        return 0
+
+    def _spread(self):
+        """q = P z; z'q. P is kept as the rows of its lower triangle."""
+        i: cython.Py_ssize_t
+        z: cython.p_double = cython.address(self.z[0])
+        q: cython.p_double = cython.address(self.q[0])
+        row: cython.p_double = cython.address(self.P[0])
+        for i in range(self.p + 1):
+            q[i] = row[i] * z[i] + dot(i, row, z)
+            axpy(i, z[i], row, q)
+            row += i + 1
+        return dot(self.p + 1, z, q)
+
+    def _shrink(self, gain):
+        """P -= gain q q'"""
+        i: cython.Py_ssize_t
+        q: cython.p_double = cython.address(self.q[0])
+        row: cython.p_double = cython.address(self.P[0])
+        for i in range(self.p + 1):
+            axpy(i + 1, -gain * q[i], q, row)
+            row += i + 1
+
+    # --- what a person wants to see -----------------------------------------------------------------------------
+
+    def lam_of(self, k):
+        """The prior as a penalty on the mean loss."""
+        return self.kappa / max(self.rows, 1.0)
+
+    def lam_max_of(self):
+        """A ridge is never empty."""
+        return self.lam_of(0)
+
+    def size_of(self):
+        return self.rows
+
+    def code_of(self, k):
+        return OK

@@ -1,0 +1,3 @@
+from streamlasso.families.base cimport Family
+
+cdef double implicit_step(Family family, double y, double eta, double a, double low, double high) except? -1 nogil

@@ -1,0 +1,47 @@
+# cython: language_level=3, cdivision=True
+"""Where a row's own fit puts its eta: the implicit step."""
+
+import cython
+from cython.cimports.libc.math import fabs
+from cython.cimports.streamlasso.families.base import Family
+
+#: Steps this small, relative to eta, change nothing.
+SETTLED = cython.declare(cython.double, 1e-14)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=True)
+def implicit_step(
+    family: Family, y: cython.double, eta: cython.double, a: cython.double, low: cython.double, high: cython.double
+) -> cython.double:
+    """The root of e = eta - a loss'(e), held within [low, high]; a is the leverage of the row.
+
+    For a quadratic loss it is the eta after a step of recursive least squares; for any convex loss there is one root,
+    short of eta - a loss'(eta). By Newton steps; by halves where these leave the bracket or do not shrink fast.
+    """
+    turn: cython.int
+    gap: cython.double
+    e: cython.double
+    step: cython.double
+    last: cython.double
+    far: cython.double = eta - a * family.slope_at(y, eta)
+    low, high = max(min(eta, far), low), min(max(eta, far), high)
+    if not low < high:
+        return high if far > eta else low
+    e = min(max(eta, low), high)
+    last = high - low
+    for turn in range(100):
+        gap = e - eta + a * family.slope_at(y, e)
+        if gap < 0.0:
+            low = e
+        else:
+            high = e
+        step = gap / (1.0 + a * family.curvature_at(y, e))
+        if fabs(step) > 0.5 * last or not low <= e - step <= high:
+            step = e - 0.5 * (low + high)
+        e -= step
+        last = fabs(step)
+        if last <= SETTLED * (1.0 + fabs(e)):
+            break
+    return e

@@ -58,3 +58,9 @@ def test_help_needs_no_heavy_module():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "loaded set()"
+
+
+@pytest.mark.parametrize("command", ["run", "predict", "inspect", "demo", "network", "replay", "bench", "reproduce"])
+def test_no_option_is_there_only_because_a_library_adds_it(command, capsys):
+    assert main([command, "--help"]) == 0
+    assert "--empty-" not in capsys.readouterr().out

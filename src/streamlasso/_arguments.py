@@ -25,10 +25,12 @@ def names_in(written: list[str] | None) -> tuple[str, ...]:
 def parse_lags(written: list[str]) -> dict[str, list[int]]:
     """Columns, each with how many rows back.
 
-    >>> parse_lags(["y:1,24"])
-    {'y': [1, 24]}
+    >>> parse_lags(["y:1,24"]), parse_lags(["none"])
+    ({'y': [1, 24]}, {})
     """
     lags: dict[str, list[int]] = {}
+    if written == ["none"]:
+        return lags
     for item in written:
         name, _, numbers = item.rpartition(":")
         try:
@@ -55,7 +57,7 @@ class Columns:
     drop
         Leave these columns out.
     lags
-        Earlier values as features: --lags y:1,24 is the y of the row before and of 24 rows before.
+        Earlier values as features: --lags y:1,24 is the y of the row before and of 24 rows before; none adds none.
     """
 
     time: str | None = None

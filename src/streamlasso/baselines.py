@@ -1,7 +1,11 @@
-"""What every model is compared with: the running mean, and persistence, for which the next row is like the last."""
+"""What every model is compared with: the running mean, and persistence, for which the next row is like the last, or
+like that of the last season."""
 
 from __future__ import annotations
 
+import math
+from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,9 @@ from streamlasso.families import Family
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
 from streamlasso.tuners import Fixed
+
+#: The baselines of numbers.
+MEAN, LAST, DRIFT, SEASON = "the mean", "the last value", "the last value with its drift", "the last season's value"
 
 
 class RunningMean:
@@ -50,29 +57,81 @@ def _intercept_only(family: Family) -> Learner:
 
 
 class NumberBaselines:
-    """For numbers: the mean of the rows so far, and the last value."""
+    """For numbers: the mean of the rows so far, the last value, the same with its drift, and that of the last season.
+
+    season : the number of rows in a season, or None
+    n, total, first, last, varied : of the values so far
+    ahead : rows from the last value to the next row
+    past : the last values, as many as a season has; where one was missing, that of the season before
+
+    >>> import numpy as np
+    >>> from streamlasso.families import Gaussian
+    >>> etas = NumberBaselines(Gaussian(), season=3).etas(np.array([1.0, 2.0, 6.0, 1.5]))
+    >>> for name, eta in etas.items():
+    ...     print(name, eta.round(2))
+    the mean [0.  1.  1.5 3. ]
+    the last value [0. 1. 2. 6.]
+    the last value with its drift [0.   1.   2.33 7.25]
+    the last season's value [0. 1. 2. 1.]
+    """
 
     def __init__(
-        self, family: Family, n: int = 0, total: float = 0.0, last: float | None = None, varied: bool = False
+        self,
+        family: Family,
+        season: int | None = None,
+        n: int = 0,
+        total: float = 0.0,
+        first: float = math.nan,
+        last: float = math.nan,
+        ahead: int = 1,
+        past: Iterable[float] = (),
+        varied: bool = False,
     ) -> None:
-        self.family, self.last, self.varied = family, last, varied
+        self.family, self.season = family, season
+        self.n, self.total, self.first, self.last, self.varied = n, total, first, last, varied
+        self.ahead, self.past = ahead, deque(past, season)
         self.mean = RunningMean(family)
-        self.mean.n, self.mean.total = n, total
 
-    def losses(self, y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """The losses of running mean and persistence in the next rows, which then count."""
-        before = np.concatenate([[y[0] if self.last is None else self.last], y[:-1]])
-        baseline = self.family.losses(y, self.mean.etas(y))
-        persistence = self.family.losses(y, self.family.persistence(before))
-        if self.last is None:
-            # Nothing came before the first row, so both predict the same.
-            persistence[0] = baseline[0]
-        self.varied = self.varied or bool(np.any(y != (y[0] if self.last is None else self.last)))
-        self.last = float(y[-1])
-        return baseline, persistence
+    def etas(self, y: np.ndarray) -> dict[str, np.ndarray]:
+        """eta of each baseline before each of the next rows, which then count; y is NaN where missing.
+
+        Before the first value all are 0. A family without `running_mean` has no mean in rows without a value.
+        """
+        n, total, last, ahead, seasonal = np.array([self._before(value) for value in y.tolist()]).reshape(-1, 5).T
+        eta, first = self._eta(last), self._eta(np.array([self.first]))
+        found = {MEAN: self._mean(y, n, total), LAST: eta, DRIFT: eta + ahead * (eta - first) * (n > 0) / (n + 1)}
+        return found if self.season is None else {**found, SEASON: self._eta(seasonal)}
+
+    def _before(self, value: float) -> tuple[float, ...]:
+        """What is known before a value: the number of values, their sum, the last, how far ahead the row is, and the
+        value a season before. Then it counts."""
+        past = self.past[0] if self.season is not None and len(self.past) == self.season else self.last
+        known = self.n, self.total, self.last, self.ahead, past
+        if value == value:
+            self.varied = self.varied or (self.n > 0 and value != self.last)
+            self.first = self.first if self.n else value
+            self.n, self.total, self.last, self.ahead = self.n + 1, self.total + value, value, 1
+        else:
+            self.ahead += 1
+        if self.season is not None and self.n:
+            self.past.append(value if value == value else past)
+        return known
+
+    def _eta(self, values: np.ndarray) -> np.ndarray:
+        known = ~np.isnan(values)
+        return np.where(known, self.family.persistence(np.where(known, values, 1.0)), 0.0)
+
+    def _mean(self, y: np.ndarray, n: np.ndarray, total: np.ndarray) -> np.ndarray:
+        if self.mean.intercept is None:
+            return self.family.running_mean(n, total)
+        there, means = ~np.isnan(y), np.full(len(y), np.nan)
+        means[there] = self.mean.etas(y[there])
+        return means
 
     def state(self) -> dict[str, Any]:
-        return {"n": self.mean.n, "total": float(self.mean.total), "last": self.last, "varied": self.varied}
+        numbers = {"n": self.n, "total": self.total, "ahead": self.ahead, "varied": self.varied}
+        ends = {"first": self.first, "last": self.last} if self.n else {}
+        return {"season": self.season, **numbers, **ends, "past": list(self.past)}
 
 
 class ClassBaselines:
@@ -82,7 +141,7 @@ class ClassBaselines:
         self.counts, self.follow, self.last = list(counts or []), [list(row) for row in follow or []], last
 
     def losses(self, y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """The log losses of running mean and persistence in the next rows, which then count."""
+        """The log losses of the running mean and persistence in the next rows, which then count."""
         self._make_room(max(n_classes, 2))
         baseline, persistence = np.empty(len(y)), np.empty(len(y))
         for i, label in enumerate(y.tolist()):

@@ -48,8 +48,8 @@ def slowly(rows, first):
         last.update({name: row[name] for name in "ab" if row[name] is not None})
         found["a"], found[f"b = {last['b']}"] = last["a"], 1.0
         for name, step in (("y", 1), ("y", 3), ("a", 2)):
-            if past[name]:
-                found[f"{name} lag {step}"] = past[name][max(len(past[name]) - step, 0)]
+            known = past[name] or [{"y": row["y"], "a": last["a"]}[name]]
+            found[f"{name} lag {step}"] = known[max(len(known) - step, 0)]
         past["y"].append(row["y"])
         past["a"].append(last["a"])
         out.append(found)
@@ -136,7 +136,7 @@ WRITTEN = {
 
 
 def calendar(moment, hours):
-    """Season, day and hour of one moment, by the standard library."""
+    """Season, day, hour and trend of one moment, by the standard library."""
     day = moment if hours else moment.replace(hour=0, minute=0)
     turn = 2 * math.pi * (day - datetime.datetime(day.year, 1, 1)).total_seconds() / (365.25 * 86400)
     found = {"season sin": math.sin(turn), "season cos": math.cos(turn)}
@@ -145,7 +145,8 @@ def calendar(moment, hours):
         turn = 2 * math.pi * (day.hour * 3600 + day.minute * 60 + day.second) / 86400
         found |= {"hour sin": math.sin(turn), "hour cos": math.cos(turn)}
         found |= {"hour sin 2": math.sin(2 * turn), "hour cos 2": math.cos(2 * turn)}
-    return found
+    start = MOMENTS[0] if hours else MOMENTS[0].replace(hour=0, minute=0)
+    return {**found, "trend": (day - start).total_seconds() / (365.2425 * 86400)}
 
 
 @pytest.mark.parametrize("form", WRITTEN)

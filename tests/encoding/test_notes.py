@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from streamlasso.encoding import Target, encoder_for
+from streamlasso.encoding import Target, detect_encoder, encoder_for
 from streamlasso.encoding.leakage import leakage_notes, leaking_columns
 from streamlasso.encoding.notes import first_row_notes
 from streamlasso.encoding.placeholders import placeholder_in
@@ -100,3 +100,46 @@ def test_a_placeholder_is_noted_with_its_columns():
     rows, encoder = columns_of(a=[*A, -999, -999, -999], b=[*B, 1, 2, 3], y=[*C, -999, -999, -999])
     (note,) = first_row_notes(rows, encoder, {})
     assert note.startswith("-999 may stand for a missing value (columns a and y)")
+
+
+# --- what the file is like --------------------------------------------------------------------------------------------
+
+
+def test_a_difference_that_gives_the_target_is_found_though_a_row_does_not_fit():
+    """As in macrodata: the real interest rate is the nominal one less inflation, but for the first row and rounding."""
+    inflation, nominal = 4 + 2 * A, 6 + 3 * B + A
+    real = np.where(np.arange(500) == 0, 0.0, nominal - inflation).round(2)
+    others = {f"z{j}": RNG.normal(size=500) + A for j in range(8)}
+    assert found(**others, tbilrate=nominal.round(2), realint=real, y=inflation.round(2)) == ["realint", "tbilrate"]
+
+
+def notes(**columns):
+    rows = pyarrow.RecordBatch.from_pydict({name: pyarrow.array(values) for name, values in columns.items()})
+    return detect_encoder(rows, "y", lags="auto").notes
+
+
+@pytest.mark.parametrize(
+    ("y", "is_sorted"),
+    [
+        (np.sort(A), True),
+        (-np.sort(A), True),
+        (A, False),
+        (np.sort(RNG.integers(0, 4, size=500)), True),
+        (np.repeat(["a", "b", "c"], [200, 200, 100]), True),
+        (np.repeat(["a", "b", "a"], [200, 200, 100]), False),
+        (np.array([1.5, 2.5, 3.5]), False),
+    ],
+)
+def test_rows_that_are_sorted_by_the_target_are_noted(y, is_sorted):
+    assert any("sorted by y" in note for note in notes(a=B[: len(y)], y=y)) == is_sorted
+
+
+def test_a_series_that_grows_is_not_sorted():
+    days = np.arange("2020-01-01", "2021-05-15", dtype="datetime64[D]")
+    assert not any("sorted" in note for note in notes(day=days.astype(str), y=np.arange(500.0)))
+
+
+def test_names_are_left_out_of_small_files_too():
+    cars = [f"car {i}" for i in range(32)]
+    (note,) = notes(name=cars, make=["Fiat", "Ford"] * 16, y=A[:32])
+    assert note.startswith("column 'name' is left out")

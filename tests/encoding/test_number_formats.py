@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamlasso.encoding import Target, encoder_for, reading
+from streamlasso.encoding import Target, detect_encoder, encoder_for, reading
 from streamlasso.encoding.detect_formats import detect_formats, format_notes
 from streamlasso.encoding.number_formats import BLANKS, example
+from streamlasso.run.data import Data
 
 
 def text(*cells):
@@ -131,3 +132,39 @@ def test_spaces_around_words_do_not_count():
 def test_a_minus_of_print_is_a_minus():
     np.testing.assert_array_equal(reading.numbers(text("−1.5", "2"))[0], [-1.5, 2])
     np.testing.assert_array_equal(reading.numbers(text("−1,5", "2"), ",")[0], [-1.5, 2])
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["(12.50)", "3.00", "(1,200.00)"], [-12.5, 3, -1200]),
+        (["($5.00)", "$7.25", "$1,000"], [-5, 7.25, 1000]),
+        (["5 kg", "12.5kg", "1,250 kg"], [5, 12.5, 1250]),
+        (["-3 °C", "21.5 °C", None], [-3, 21.5, np.nan]),
+        (["1,234", "5,678", "12,345"], [1234, 5678, 12345]),
+    ],
+)
+def test_numbers_as_people_write_them(cells, values):
+    rows = pyarrow.RecordBatch.from_pydict({"a": pyarrow.array(cells), "y": pyarrow.array([0.5, 1.5, 9.0])})
+    encoder = detect_encoder(rows, "y")
+    found, unfit = encoder.columns[0].read(rows["a"])
+    np.testing.assert_array_equal(found, values)
+    assert not unfit.any()
+    assert any("is read as" in note for note in encoder.notes)
+
+
+def test_a_semicolon_between_cells_makes_a_comma_a_decimal_mark(tmp_path):
+    """1,234 alone can be both: where cells are separated by semicolons, the comma was needed for something else."""
+    (tmp_path / "data.csv").write_text("a;y\n" + "".join(f"{i},{i}23;{i / 2}\n" for i in range(1, 9)))
+    data = Data(str(tmp_path / "data.csv"))
+    encoder = detect_encoder(data.first_rows(), "y", decimal_comma=data.decimal_comma)
+    found, _ = encoder.columns[0].read(data.first_rows()["a"])
+    np.testing.assert_allclose(found, [float(f"{i}.{i}23") for i in range(1, 9)])
+
+
+@pytest.mark.parametrize(
+    "cells", [["1st", "2nd", "3rd"], ["5 kg", "5 lb", "7 kg"], ["A4", "A5", "A4"], ["1a", "b2", "1a"]]
+)
+def test_text_with_numbers_in_it_stays_text(cells):
+    rows = pyarrow.RecordBatch.from_pydict({"a": pyarrow.array(cells), "y": pyarrow.array([0.5, 1.5, 9.0])})
+    assert detect_encoder(rows, "y").columns[0].kind == "text"

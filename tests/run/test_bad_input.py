@@ -104,16 +104,22 @@ def test_after_the_line_is_fixed_the_run_continues(mixed_csv, tmp_path, monkeypa
     assert not (tmp_path / "out" / "predictions.csv.incomplete").exists()
 
 
-def test_more_features_than_the_default_holds(refused, tmp_path):
-    names = ",".join(f"x{j}" for j in range(1200))
-    row = ",".join(["1"] * 1200)
-    (tmp_path / "wide.csv").write_text(f"{names},y\n" + f"{row},2.5\n" * 5)
-    assert "1,200 features are more than the mixture can hold" in refused(tmp_path / "wide.csv", "--target", "y")
+def test_more_features_than_the_default_holds(tmp_path, go):
+    """One model learns them, with a note, and it learns: the response is one of the features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 1200)).round(3)
+    rows = [",".join(map(str, [*row, 3 * row[7] + 1])) for row in X.tolist()]
+    (tmp_path / "wide.csv").write_text("\n".join([",".join([*(f"x{j}" for j in range(1200)), "y"]), *rows]) + "\n")
+    run, _, _ = go(tmp_path / "wide.csv")
+    assert any("1,200 features are more than a mixture" in note for note in run.state.encoder.notes)
+    summary = run.summary()
+    assert summary.mean_loss < 0.7 * summary.mean_baseline
+    assert np.argmax(np.abs(summary.last_coef)) == 7
 
 
 def test_an_unknown_format(refused, tmp_path):
-    (tmp_path / "data.xlsx").write_bytes(b"PK\x03\x04" + bytes(100))
-    assert "its format is unknown" in refused(tmp_path / "data.xlsx", "--target", "y")
+    (tmp_path / "data.bin").write_bytes(b"PK\x05\x06" + bytes(100))
+    assert "its format is unknown" in refused(tmp_path / "data.bin", "--target", "y")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full to stand for a full disk")
@@ -248,7 +254,7 @@ def test_a_stray_word_among_the_first_rows_does_not_make_numbers_text(column, re
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("x y\n1 2\n", "the only column is 'x y'; columns are separated by a comma"),
+        ("x:y\n1:2\n", "the only column is 'x:y'; columns are separated by a comma"),
         ("1.5,2\n2.5,3\n", "the columns are 1.5, 2; the first line must hold their names"),
         ("x,y\n1,2\n", "has one row, which nothing could predict"),
     ],

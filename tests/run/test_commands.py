@@ -77,6 +77,7 @@ def test_predict_continues_where_the_run_ended(whole, tmp_path, capsys):
     rows = [line.split(",") for line in printed.out.splitlines()]
     assert rows[0] == ["row", "time", "y", "prediction"]
     assert "2 rows; mean loss" in printed.err
+    assert "column 'city' holds 'Atlantis' (1 row), which the run has not seen" in printed.err
     model = RAPRegressor.load(folder / "out" / "model.safetensors")
     old = csv.read_csv(folder / "mixed.csv")
     z = next(v for v in reversed(old["z"].to_pylist()) if v is not None)
@@ -84,7 +85,7 @@ def test_predict_continues_where_the_run_ended(whole, tmp_path, capsys):
     season = 2 * np.pi * 25 / 365.25
     one = {**base, "x": 1.5, "z": z, "z missing": 1.0, "city = Lima": 1.0, "y lag 1": old["y"][-1].as_py()}
     one |= {"when: season sin": np.sin(season), "when: season cos": np.cos(season), "when: Fri": 1.0}
-    one |= {"when: hour cos": 1.0, "when: hour cos 2": 1.0}
+    one |= {"when: hour cos": 1.0, "when: hour cos 2": 1.0, "when: trend": 25 / 365.2425}
     expected = model.predict(pd.DataFrame([one]))
     assert float(rows[1][3]) == pytest.approx(expected[0], rel=1e-9)
     assert rows[2][2] == "", "no target, no loss"
@@ -186,6 +187,7 @@ def test_predict_takes_models_from_python(tmp_path, capsys):
     predicted = pd.read_csv(pd.io.common.StringIO(printed.out))
     assert predicted["prediction"].tolist() == model.predict(X).tolist()
     np.testing.assert_allclose(predicted["probability"], model.predict_proba(X).max(axis=1))
+    np.testing.assert_allclose(predicted[["P(no)", "P(so-so)", "P(yes)"]], model.predict_proba(X))
 
 
 def test_inspect_shows_what_is_in_a_file(whole, tmp_path, capsys, monkeypatch):
@@ -196,7 +198,7 @@ def test_inspect_shows_what_is_in_a_file(whole, tmp_path, capsys, monkeypatch):
     for shown in (
         "RAPRegressor",
         "gaussian",
-        "599",
+        "600",
         "city",
         "text, one feature per level",
         "running mean",
@@ -247,7 +249,10 @@ def test_predictions_on_standard_output_are_alone_there(mixed_csv, tmp_path, cap
     assert main([*arguments, "--tuner", "logrms"]) == 0
     out, err = capfd.readouterr()
     predicted = pd.read_csv(pd.io.common.StringIO(out))
-    assert list(predicted) == ["row", "time", "y", "prediction", "probability"]
+    shares = [f"P({city})" for city in ("Lima", "Oslo", "Pisa", "Rome")]
+    assert list(predicted) == ["row", "time", "y", "prediction", "probability", *shares]
+    np.testing.assert_allclose(predicted[shares].max(axis=1), predicted["probability"])
+    assert predicted[shares].idxmax(axis=1).str[2:-1].tolist() == predicted["prediction"].tolist()
     assert len(predicted) == 600
     assert "classes" in err
     assert "running mean" in err

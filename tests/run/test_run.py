@@ -16,6 +16,7 @@ from pyarrow import csv, parquet
 from sklearn.metrics import log_loss
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
+from streamlasso.cli import main
 from streamlasso.memories import Window
 from streamlasso.report.results import caveats
 from streamlasso.report.summarise import MOST_STRETCHES, Snapshot, Summariser
@@ -39,7 +40,7 @@ def numbers_csv(path, n=700, p=5, seed=0, labels=None):
 
 def test_numbers_are_predicted_and_learnt_as_progressive_does(tmp_path, go):
     X, y = numbers_csv(tmp_path / "data.csv")
-    run, predicted, trace = go(tmp_path / "data.csv")
+    run, predicted, trace = go(tmp_path / "data.csv", lags={})
     model = RAPRegressor()
     expected = progressive(model, X, y)
     np.testing.assert_array_equal(predicted["prediction"].to_numpy(), expected.prediction)
@@ -80,7 +81,7 @@ def test_persistence_of_classes_is_how_often_each_followed_the_last(tmp_path, go
 @pytest.mark.parametrize("options", [{"memory": "0.95"}, {"memory": "50"}, {"tuner": "logrms"}])
 def test_memory_and_tuner_are_obeyed(options, tmp_path, go):
     X, y = numbers_csv(tmp_path / "data.csv", n=200)
-    _, predicted, _ = go(tmp_path / "data.csv", **options)
+    _, predicted, _ = go(tmp_path / "data.csv", lags={}, **options)
     memory = {"0.95": 0.95, "50": Window(50), None: None}[options.get("memory")]
     tuner = LogRMS() if options.get("tuner") == "logrms" else None
     expected = progressive(RAPRegressor(memory=memory, tuner=tuner), X, y)
@@ -158,7 +159,7 @@ def test_predictions_can_be_followed_while_the_pipe_is_open(tmp_path, monkeypatc
 
 
 def test_late_features_are_as_if_they_had_been_0_all_along(mixed_csv, mixed, go):
-    run, predicted, _ = go(mixed_csv, drop=("when",))
+    run, predicted, _ = go(mixed_csv, drop=("when",), lags={})
     table = mixed()
     z = table["z"].to_pylist()
     filled = [next(v for v in reversed(z[: i + 1]) if v is not None) for i in range(len(z))]
@@ -188,6 +189,15 @@ def test_rows_without_a_target_are_predicted_and_not_learnt(tmp_path, go):
     np.testing.assert_array_equal(predicted["prediction"].to_numpy()[there], expected["prediction"].to_numpy())
     np.testing.assert_array_equal(trace["baseline"].to_numpy()[there], whole["baseline"].to_numpy())
     np.testing.assert_array_equal(trace["persistence"].to_numpy()[there], whole["persistence"].to_numpy())
+
+
+def test_rows_without_a_target_are_counted(tmp_path, capsys, undrawn):
+    lines = [f"{i % 7},{i % 5 / 2 if i % 50 else ''}" for i in range(200)]
+    (tmp_path / "data.csv").write_text("\n".join(["x,y", *lines]) + "\n")
+    assert main(["run", str(tmp_path / "data.csv"), "--target", "y", "--out", str(tmp_path / "out")]) == 0
+    words = "4 rows of 200 had no y: they were predicted, not learnt"
+    assert words in " ".join(capsys.readouterr().out.split())
+    assert words in (tmp_path / "out" / "report.html").read_text()
 
 
 def european(lines):
@@ -380,7 +390,7 @@ def test_a_model_that_loses_to_persistence_is_reported_with_advice(tmp_path, go)
     y, X = np.cumsum(rng.normal(size=300)), rng.normal(size=(300, 2))
     rows = [",".join(map(repr, [*x, v])) for x, v in zip(X.tolist(), y.tolist(), strict=True)]
     (tmp_path / "data.csv").write_text("a,b,y\n" + "\n".join(rows) + "\n")
-    run, _, _ = go(tmp_path / "data.csv", out="without")
+    run, _, _ = go(tmp_path / "data.csv", out="without", lags={})
     assert "--lags" in caveats(run.summary())[0]
     run, _, _ = go(tmp_path / "data.csv", out="with", lags={"y": [1]})
     assert run.summary().mean_loss < 1.2 * run.summary().mean_persistence

@@ -1,5 +1,6 @@
 """Every format gives the same rows, whatever it is packed in; what cannot be read is reported with its place."""
 
+import datetime
 import gzip
 import io
 import json
@@ -8,6 +9,7 @@ import sys
 import threading
 
 import numpy as np
+import openpyxl
 import pyarrow
 import pytest
 from pyarrow import csv, feather, ipc, parquet
@@ -27,7 +29,11 @@ def table():
     rng = np.random.default_rng(0)
     words = np.array(["plain", "with, comma", 'with "quotes"', "two\nlines", "ä"], dtype=object)
     return pyarrow.table(
-        {"x": rng.normal(size=N), "word": words[rng.integers(5, size=N)], "y": rng.integers(9, size=N).astype(float)}
+        {
+            "x": rng.normal(size=N).round(9),
+            "word": words[rng.integers(5, size=N)],
+            "y": rng.integers(9, size=N).astype(float),
+        }
     )
 
 
@@ -48,7 +54,15 @@ def as_stream(table, path):
         writer.write_table(table, max_chunksize=70)
 
 
+def as_excel(table, path):
+    book = openpyxl.Workbook()
+    for row in [table.column_names, *(list(row.values()) for row in table.to_pylist())]:
+        book.active.append(row)
+    book.save(path)
+
+
 FORMATS = {
+    "data.xlsx": as_excel,
     "data.csv": as_csv,
     "data.tsv": as_tsv,
     "data.txt": as_csv,
@@ -301,7 +315,9 @@ def test_a_packed_file_that_is_cut_short(on_error, tmp_path):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("data.xlsx", b"PK\x03\x04 and so on", "its format is unknown: use CSV, TSV"),
+        ("data.xlsx", b"PK\x03\x04 and so on", "zip archive, but no Excel workbook"),
+        ("data.xlsx", b"a,b\n1,2\n", "but its content does not"),
+        ("data.xls", b"\xd0\xcf\x11\xe0 and so on", "old Excel: save it as .xlsx"),
         ("data.bin", bytes(range(256)), "its format is unknown"),
         ("data.parquet", b"a,b\n1,2\n", "but its content does not"),
         ("data.parquet", b"PAR1 cut short", "damaged or cut short"),
@@ -358,3 +374,86 @@ def test_a_new_format_is_one_class_and_its_line_in_the_list(tmp_path, monkeypatc
     path.write_text("x,y\n1,2\n")
     with pytest.raises(ValueError, match=r"its name ends in \.spaced, but its content does not"):
         open_source(str(path), BadRows())
+
+
+# --- as people write them ---------------------------------------------------------------------------------------------
+
+
+def content(text, tmp_path, name="data.txt"):
+    (tmp_path / name).write_text(text)
+    source = open_source(str(tmp_path / name), BadRows())
+    return {"format": source.format, **rows_of(source)}
+
+
+def test_cells_may_be_separated_by_spaces(tmp_path):
+    text = '  x   city   y\n 1.5  Rome  2 \n-3    "New York" 4\n'
+    expected = {"format": "text separated by spaces", "x": [1.5, -3], "city": ["Rome", "New York"], "y": [2, 4]}
+    assert content(text, tmp_path) == expected
+    tabs = content("x y\n1\t2\n3 \t 4\n", tmp_path)
+    assert (tabs["x"], tabs["y"]) == ([1, 3], [2, 4])
+    with pytest.raises(ValueError, match="line 3: it has 1 field, but the first line has 2"):
+        content("x y\n1 2\n3\n", tmp_path)
+
+
+def test_a_name_of_two_words_is_one_column(tmp_path):
+    assert content("water flow\n1\n2\n", tmp_path)["water flow"] == [1, 2]
+
+
+def test_rows_that_r_has_named(tmp_path):
+    found = content('mpg cyl\n"Mazda RX4" 21 6\nDatsun 22.8 4\n', tmp_path)
+    assert found == {
+        "format": "text separated by spaces",
+        "column 1": ["Mazda RX4", "Datsun"],
+        "mpg": [21, 22.8],
+        "cyl": [6, 4],
+    }
+
+
+def test_comments_before_the_names(tmp_path):
+    text = "# made by a program\n#\n\n# on Monday, at noon\nx,y\n1,2\n3,4\n"
+    assert content(text, tmp_path, "data.csv") == {"format": "CSV", "x": [1, 3], "y": [2, 4]}
+    with pytest.raises(ValueError, match="line 7: it has 1 field"):
+        content(text.replace("3,4", "3"), tmp_path)
+
+
+def test_names_in_a_comment(tmp_path):
+    assert content("# made by a program\n# x, y\n1,2\n3,4\n", tmp_path)["y"] == [2, 4]
+    assert content("#chrom\tpos\nchr1\t2\nchr2\t4\n", tmp_path)["chrom"] == ["chr1", "chr2"]
+    assert content("# x y\n1 2\n3 4\n", tmp_path)["x"] == [1, 3]
+
+
+def test_names_between_single_quotes(tmp_path):
+    assert content("'OBS' 'GPA'\n1 2.5\n2 3.5\n", tmp_path)["GPA"] == [2.5, 3.5]
+
+
+def test_a_workbook_as_people_keep_them(tmp_path):
+    """Empty rows above and between, a name that is missing, dates, an error of a formula, cells beyond the names."""
+    day = datetime.datetime(2024, 1, 31)
+    rows = [
+        [],
+        ["when", "x", None, "y"],
+        [day, 1, "a", 2.5],
+        [],
+        [day, "#DIV/0!", None, 3, "aside"],
+        [None, 7, "b", "NA"],
+    ]
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(tmp_path / "data.xlsx")
+    source = open_source(str(tmp_path / "data.xlsx"), BadRows())
+    (block,) = source.blocks()
+    assert block.rows.to_pydict() == {
+        "when": [day, day, None],
+        "x": ["1", "#DIV/0!", "7"],
+        "column 3": ["a", None, "b"],
+        "y": [2.5, 3.0, None],
+    }
+    assert block.where(1) == "row 5"
+
+
+def test_a_workbook_without_openpyxl_names_the_extra(tmp_path, table, monkeypatch):
+    as_excel(table, tmp_path / "data.xlsx")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(ImportError, match=r"pip install \"streamlasso\[excel\]\""):
+        open_source(str(tmp_path / "data.xlsx"), BadRows())

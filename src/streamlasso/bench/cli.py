@@ -37,7 +37,7 @@ def bench(
     Parameters
     ----------
     data
-        CSV, TSV, JSON lines, Parquet or Arrow, also compressed with gzip; - is standard input.
+        CSV, TSV, JSON lines, Excel, Parquet or Arrow, also compressed with gzip; - is standard input.
     target
         The column to predict. Text is read as classes.
     family

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -66,8 +67,8 @@ def read_task(file: StreamFile) -> tuple[Task, list[str]]:
     data = Data(file.data, file.on_error)
     first = data.first_rows()
     refuse_unknown("--target", file.target, data.columns)
-    columns = {"keep": file.keep, "drop": file.drop, "lags": file.lags, "time": file.time}
-    encoder = detect_encoder(first, file.target, file.family, **columns)
+    columns: dict[str, Any] = {"keep": file.keep, "drop": file.drop, "lags": file.lags, "time": file.time}
+    encoder = detect_encoder(first, file.target, file.family, decimal_comma=data.decimal_comma, **columns)
     X, y, all_read = _rows(file, encoder, data)
     _refuse(file, X, y)
     varies = np.ptp(X, axis=0) > 0
@@ -91,7 +92,9 @@ def _rows(file: StreamFile, encoder: Encoder, data: Data) -> tuple[np.ndarray, n
     parts: list[tuple[np.ndarray, np.ndarray]] = []
     n_rows, classes = 0, encoder.target.classes is not None
     for rows, _ in data.encoded(encoder):
-        usable = rows.has_past & (rows.target >= 0 if classes else ~np.isnan(rows.target))
+        usable = rows.target >= 0 if classes else ~np.isnan(rows.target)
+        if encoder.lags.steps and not n_rows and usable.any():
+            usable[np.argmax(usable)] = False
         parts.append((rows.X[usable], rows.target[usable].astype(float)))
         n_rows += int(usable.sum())
         if n_rows > file.rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,9 +15,17 @@ from streamlasso.encoding.number_formats import example
 #: Levels of a text column with a feature of their own; all further ones share the feature OTHER.
 MOST_LEVELS = 30
 OTHER = "(other)"
-#: Text of which more than this share of so many first rows are different has no levels.
-MOSTLY_DIFFERENT, ENOUGH = 0.5, 100
-WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+#: Text of which more than this share of so many first rows, or more, are different has no levels.
+MOSTLY_DIFFERENT, ENOUGH = 0.5, 10
+#: The features of each part of a date, and seconds.
+DATE_FEATURES = {
+    "season": ("season sin", "season cos"),
+    "weekday": ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
+    "hour": ("hour sin", "hour cos", "hour sin 2", "hour cos 2"),
+    "trend": ("trend",),
+    "elapsed": ("elapsed",),
+}
+DAY, YEAR = 86_400, 31_556_952
 
 
 class Column:
@@ -175,7 +184,8 @@ class TextColumn(Column):
 
 
 class DateColumn(Column):
-    """Dates and times: the season as a wave and the day of the week (`days`), the hour as two waves (`hours`)."""
+    """Dates and times, by their `parts` (`spacing.parts_of`): the season and the hour as waves, the weekday, the trend
+    (years since `start`), and the days that have elapsed since the row before."""
 
     kind = "date"
     description = "dates, as calendar features"
@@ -184,10 +194,16 @@ class DateColumn(Column):
     can_lag = False
 
     def __init__(
-        self, name: str, last: str | None = None, format: str | None = None, days: bool = True, hours: bool = False
+        self,
+        name: str,
+        last: str | None = None,
+        format: str | None = None,
+        parts: Iterable[str] = ("season", "weekday", "trend"),
+        start: str = "1970-01-01",
     ) -> None:
         super().__init__(name, None if last is None else np.datetime64(last, "s"), format)
-        self.days, self.hours = days, hours
+        self.parts, self.start = tuple(parts), np.datetime64(start, "s")
+        self._before = self.last
 
     def read(self, cells: pyarrow.Array) -> tuple[np.ndarray, np.ndarray]:
         return dates.parse(cells, self.format)
@@ -201,37 +217,49 @@ class DateColumn(Column):
 
     @property
     def is_time(self) -> bool:
-        return self.days
+        return self.parts != ("hour",)
 
     def fixed_features(self) -> list[str]:
-        season = [f"season {wave}" for wave in ("sin", "cos")]
-        hours = [f"hour {wave}{k}" for k in ("", " 2") for wave in ("sin", "cos")]
-        return [f"{self.name}: {name}" for name in [*season, *WEEKDAYS] * self.days + hours * self.hours]
+        return [f"{self.name}: {feature}" for part in self.parts for feature in DATE_FEATURES[part]]
+
+    def filled(self, values: np.ndarray) -> np.ndarray:
+        self._before = self.last
+        return super().filled(values)
 
     def fill(self, X: np.ndarray, values: np.ndarray, place: dict[str, int]) -> None:
         there = ~np.isnat(values)
         moments = np.where(there, values, np.datetime64(0, "s"))
-        waves = [*(_season_and_weekday(moments) if self.days else []), *(_hour(moments) if self.hours else [])]
-        for feature, wave in zip(self.fixed_features(), waves, strict=True):
-            X[:, place[feature]] = np.where(there, wave, 0.0)
+        features = [feature for part in self.parts for feature in self._part(part, moments)]
+        for name, feature in zip(self.fixed_features(), features, strict=True):
+            X[:, place[name]] = np.where(there, feature, 0.0)
+
+    def _part(self, part: str, moments: np.ndarray) -> list[np.ndarray]:
+        if part == "trend":
+            return [(moments - self.start).astype(np.int64) / YEAR]
+        if part == "elapsed":
+            before = np.concatenate([[self._before], moments[:-1]])
+            return [np.maximum((moments - before).astype(np.int64), 0) / DAY]
+        return {"season": _season, "weekday": _weekday, "hour": _hour}[part](moments)
 
     def state(self) -> dict[str, Any]:
-        return {**super().state(), "days": self.days, "hours": self.hours}
+        return {**super().state(), "parts": list(self.parts), "start": str(self.start)}
 
     def _plain_last(self) -> str:
         return str(self.last)
 
 
-def _season_and_weekday(moments: np.ndarray) -> list[np.ndarray]:
-    seconds = moments.astype(np.int64)
-    year = moments.astype("datetime64[Y]").astype("datetime64[s]").astype(np.int64)
-    angle = 2 * np.pi * (seconds - year) / (365.25 * 86_400)
-    weekday = (seconds // 86_400 + 3) % 7
-    return [*_waves(angle), *(weekday == k for k in range(7))]
+def _season(moments: np.ndarray) -> list[np.ndarray]:
+    year = moments.astype("datetime64[Y]").astype("datetime64[s]")
+    return _waves(2 * np.pi * (moments - year).astype(np.int64) / (365.25 * DAY))
+
+
+def _weekday(moments: np.ndarray) -> list[np.ndarray]:
+    weekday = (moments.astype(np.int64) // DAY + 3) % 7
+    return [weekday == k for k in range(7)]
 
 
 def _hour(moments: np.ndarray) -> list[np.ndarray]:
-    angle = 2 * np.pi * (moments.astype(np.int64) % 86_400) / 86_400
+    angle = 2 * np.pi * (moments.astype(np.int64) % DAY) / DAY
     return [*_waves(angle), *_waves(2 * angle)]
 
 

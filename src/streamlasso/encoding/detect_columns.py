@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow
 from pyarrow import types
 
-from streamlasso.encoding import dates, reading
+from streamlasso.encoding import dates, reading, spacing
 from streamlasso.encoding.columns import Column, DateColumn, NumberColumn, TextColumn
 
 
@@ -42,6 +42,6 @@ def _column(name: str, cells: pyarrow.Array, number_format: str | None) -> Colum
 def _date_column(name: str, cells: pyarrow.Array, date_format: str | None) -> DateColumn:
     values, _ = dates.parse(cells, date_format)
     values = values[~np.isnat(values)]
-    hours = bool(np.any(values.astype(np.int64) % 86_400 != 0))
-    days = not types.is_time(cells.type) if date_format is None else date_format not in dates.TIMES
-    return DateColumn(name, format=date_format, days=days, hours=hours or not days)
+    of_day = types.is_time(cells.type) if date_format is None else date_format in dates.TIMES
+    parts = ("hour",) if of_day else spacing.parts_of(values)
+    return DateColumn(name, format=date_format, parts=parts, start=str(values[0]) if len(values) else "1970-01-01")

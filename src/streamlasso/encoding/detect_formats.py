@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -14,14 +15,17 @@ from streamlasso.encoding.number_formats import SIGNS
 
 #: Text that may be a number.
 LIKE_A_NUMBER = r"^\W*\d[^a-zA-Z/:]*$"
+#: A number and its unit: 5 kg, 12.5km/h, (3 m).
+WITH_UNIT = re.compile(r"\s*\(?\s*[-+−]?\d[\d.,' ]*?\s*(?P<unit>[a-zA-Zµ°Ω²³][a-zA-Z°/²³]{0,5})\)?\s*$")
 #: Columns that a note names.
 MOST_NAMED = 5
 
 
-def detect_formats(rows: pyarrow.RecordBatch) -> dict[str, str]:
+def detect_formats(rows: pyarrow.RecordBatch, decimal_comma: bool = False) -> dict[str, str]:
     """The format of every column of numbers in text that is not plain.
 
-    A cell such as 1,234 fits both marks: it is a thousand, unless another column needs a decimal comma.
+    A cell such as 1,234 fits both marks: it is a thousand, unless another column needs a decimal comma, or the file is
+    of a kind that has them (`decimal_comma`).
 
     >>> import pyarrow
     >>> from streamlasso.encoding.detect_formats import detect_formats
@@ -33,7 +37,7 @@ def detect_formats(rows: pyarrow.RecordBatch) -> dict[str, str]:
     texts = {name: rows[name] for name in rows.schema.names if reading.is_text(rows[name])}
     plain = [name for name, cells in texts.items() if reading.holds_numbers(cells)]
     odd = {name: formats for name, cells in texts.items() if name not in plain and (formats := _fitting(cells))}
-    if not _decimal_commas(odd):
+    if not _decimal_commas(odd) and not (decimal_comma and _could_be_commas(odd)):
         return {name: formats[0] for name, formats in odd.items() if formats[0].startswith(".")}
     whole = {name: [","] for name in plain if _whole(texts[name])}
     return {name: formats[-1] for name, formats in {**odd, **whole}.items()}
@@ -49,9 +53,9 @@ def _fitting(cells: pyarrow.Array) -> list[str]:
     """The formats in which most cells are numbers: with a decimal point, with a decimal comma, both or none."""
     text = reading.as_text(cells)
     some = text.drop_null().slice(0, 100)
-    if not any(compute.match_substring_regex(some, LIKE_A_NUMBER).to_pylist()):
+    if not any(compute.match_substring_regex(some, LIKE_A_NUMBER).to_pylist()) and not _unit(some):
         return []
-    sign = next((sign for sign in SIGNS if _occurs(text, sign)), "")
+    sign = next((sign for sign in SIGNS if _occurs(text, sign)), "") or _unit(some)
     formats = [mark + sign for mark in ".," if reading.holds_numbers(cells, mark + sign)]
     unfit = {number_format: _n_unfit(cells, number_format) for number_format in formats}
     formats = [number_format for number_format in formats if unfit[number_format] == min(unfit.values())]
@@ -63,6 +67,17 @@ def _decimal_commas(odd: Mapping[str, list[str]]) -> bool:
     """Some column can only be read with a decimal comma, and none only with a comma between thousands."""
     marks = [{number_format[0] for number_format in formats} for formats in odd.values()]
     return {","} in marks and {"."} not in marks
+
+
+def _could_be_commas(odd: Mapping[str, list[str]]) -> bool:
+    """All columns can be read with a decimal comma, and some cells have one."""
+    return bool(odd) and all(any(each.startswith(",") for each in formats) for formats in odd.values())
+
+
+def _unit(cells: pyarrow.Array) -> str:
+    """The unit behind all numbers, if they have the same; empty if not."""
+    found = {match["unit"] if match else "" for match in map(WITH_UNIT.match, cells.to_pylist())}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _n_unfit(cells: pyarrow.Array, number_format: str | None) -> int:

@@ -10,6 +10,7 @@ import pyarrow
 
 from streamlasso.core.values import LARGEST
 from streamlasso.encoding.columns import MOST_LEVELS, OTHER, Column, column_from
+from streamlasso.encoding.joined_times import JoinedTime
 from streamlasso.encoding.lags import Lags
 from streamlasso.encoding.suggestions import suggestion
 from streamlasso.encoding.target import Target
@@ -44,7 +45,6 @@ class Encoded(NamedTuple):
     X : (row, feature), as wide as after the last row
     width : the number of features when each row came; the others were 0 until then
     target : numbers, or places among the classes; NaN, or -1, where missing
-    has_past : rows whose lags are known; only these are learnt
     time : the values of the time column, or None
     place : the number of each row among the rows given; those that cannot be read are left out
     """
@@ -52,13 +52,17 @@ class Encoded(NamedTuple):
     X: np.ndarray
     width: np.ndarray
     target: np.ndarray
-    has_past: np.ndarray
     time: np.ndarray | None
     place: np.ndarray
 
 
 class Encoder:
     """Encodes blocks of a table in order; `features` are the names so far, in the order of the columns of X.
+
+    joined : the time, where it is spread over several columns
+    season : the number of rows in a season, if there is one
+    in_time : whether the rows are in the order of time, or are series one after the other that are
+    unseen : of columns that were encoded without growing, the levels that have no feature, and how often they occur
 
     >>> import pyarrow
     >>> from streamlasso.encoding import Target, encoder_for
@@ -81,18 +85,24 @@ class Encoder:
         lags: Lags | None = None,
         time: str | None = None,
         time_column: Column | None = None,
+        joined: JoinedTime | None = None,
+        season: int | None = None,
+        in_time: bool = False,
         notes: Iterable[str] = (),
     ) -> None:
         self.target, self.columns, self.features = target, columns, list(features)
         self.place = {name: j for j, name in enumerate(self.features)}
         self.lags = lags or Lags({}, target, columns)
         self.time, self.time_column = time, time_column
+        self.joined, self.season, self.in_time = joined, season, in_time
         self.notes = list(notes)
+        self.unseen: dict[str, dict[str, int]] = {}
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def read(self, rows: pyarrow.RecordBatch, *, needs_target: bool = True) -> Cells:
         """The cells of some rows; nothing is kept of them yet. needs_target=False: the table may lack the target."""
+        rows = self.with_time(rows)
         needed = [column.name for column in self.columns] + [self.target.name] * needs_target
         for name in needed:
             if name not in rows.schema.names:
@@ -102,6 +112,10 @@ class Encoder:
         has_target = self.target.name in rows.schema.names
         target = self.target.read(rows[self.target.name]) if has_target else self.target.missing(rows.num_rows)
         return Cells(rows, columns, target, time)
+
+    def with_time(self, rows: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
+        """The table, with the time that several of its columns are together, if they are."""
+        return rows if self.joined is None else self.joined.added_to(rows)
 
     def _times(self, rows: pyarrow.RecordBatch) -> np.ndarray:
         assert self.time_column is not None
@@ -128,11 +142,11 @@ class Encoder:
         good = np.array([i not in bad for i in range(len(target))], dtype=bool)
         read = {name: values[good] for name, (values, _) in cells.columns.items()}
         target, place = target[good], np.flatnonzero(good)
-        columns, has_past = self._filled(read, target)
+        columns = self._filled(read, target)
         holes = {column.missing_feature: column.missing(read[column.name]) for column in self.columns}
         width = self._widths(len(place), columns, holes, grow)
         time = None if cells.time is None else cells.time[good]
-        return Encoded(self._features(len(place), columns, holes), width, target, has_past, time, place)
+        return Encoded(self._features(len(place), columns, holes), width, target, time, place)
 
     def _unfit(self, cells: Cells) -> Iterator[tuple[int, str]]:
         """Rows with a cell that does not belong in its column, and the reason."""
@@ -144,14 +158,10 @@ class Encoder:
             for i in np.flatnonzero(column.too_large(values)).tolist():
                 yield i, f"column {column.name!r} holds {values[i]}, which is beyond +-{LARGEST:g}"
 
-    def _filled(self, read: Mapping[str, np.ndarray], target: np.ndarray) -> tuple[Values, np.ndarray]:
-        """Columns and lags with their values, where missing ones are the last before; and which rows have a past."""
+    def _filled(self, read: Mapping[str, np.ndarray], target: np.ndarray) -> Values:
+        """Columns and lags with their values, where missing ones are the last before."""
         filled = {column.name: column.filled(read[column.name]) for column in self.columns}
-        lagged = self.lags.shifted(filled, target)
-        has_past = np.ones(len(target), bool)
-        for column, values in lagged:
-            has_past &= ~column.missing(values)
-        return [*((column, filled[column.name]) for column in self.columns), *lagged], has_past
+        return [*((column, filled[column.name]) for column in self.columns), *self.lags.shifted(filled, target)]
 
     def _features(self, n_rows: int, columns: Values, holes: Mapping[str, np.ndarray]) -> np.ndarray:
         X = np.zeros((n_rows, len(self.features)))
@@ -185,10 +195,19 @@ class Encoder:
     def _widths(self, n_rows: int, columns: Values, holes: Mapping[str, np.ndarray], grow: bool) -> np.ndarray:
         """The number of features at each row; levels and missing values that are new are added at their rows."""
         width = np.full(n_rows, len(self.features))
-        for row, _, column, level in sorted(self._new(columns, holes), key=lambda new: new[:2]) if grow else []:
+        for row, k, column, level in sorted(self._new(columns, holes), key=lambda new: new[:2]):
+            if not grow:
+                self._note_unseen(column, level, columns[k][1])
+                continue
             self._add(column.missing_feature) if level is None else self._add_level(column, level)
             width[row:] = len(self.features)
         return width
+
+    def _note_unseen(self, column: Column, level: str | None, values: np.ndarray) -> None:
+        """A level of a column that has neither a feature of its own nor one for other levels."""
+        if level is not None and column in self.columns and column.level_feature(OTHER) not in self.place:
+            levels = self.unseen.setdefault(column.name, {})
+            levels[level] = levels.get(level, 0) + int(np.sum(values == level))
 
     def _new(self, columns: Values, holes: Mapping[str, np.ndarray]) -> Iterator[tuple[int, int, Column, str | None]]:
         """Levels, and columns with missing values (None), that have no feature: row, place of the column, column."""
@@ -225,6 +244,9 @@ class Encoder:
             "lags": self.lags.state(),
             "time": self.time,
             "time_column": self.time_column and self.time_column.state(),
+            "joined": self.joined,
+            "season": self.season,
+            "in_time": self.in_time,
             "notes": self.notes,
         }
 
@@ -239,5 +261,8 @@ class Encoder:
             lags=Lags(target=target, columns=columns, **state["lags"]),
             time=state["time"],
             time_column=state["time_column"] and column_from(state["time_column"]),
+            joined=state["joined"] and JoinedTime(*map(tuple, state["joined"])),
+            season=state["season"],
+            in_time=state["in_time"],
             notes=state["notes"],
         )

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import pyarrow
 
 from streamlasso.encoding.columns import Column
+from streamlasso.encoding.dates import YEARS
 from streamlasso.encoding.detect_columns import detect_column
 from streamlasso.encoding.detect_formats import detect_formats
 from streamlasso.encoding.encoder import Encoder
+from streamlasso.encoding.joined_times import JoinedTime, joined_time
 from streamlasso.encoding.lags import Lags
 from streamlasso.encoding.notes import first_row_notes
 from streamlasso.encoding.reading import is_nested
+from streamlasso.encoding.spacing import is_in_order, is_mostly_forward, season_of
 from streamlasso.encoding.suggestions import refuse_unknown
 from streamlasso.encoding.target import Target
 
 
-def detect_encoder(rows: pyarrow.RecordBatch, target: str, family: str = "auto", **options: Any) -> Encoder:
+def detect_encoder(
+    rows: pyarrow.RecordBatch, target: str, family: str = "auto", *, decimal_comma: bool = False, **options: Any
+) -> Encoder:
     """The encoder of a table by its first rows, with notes about what is unusual in them.
 
-    `target` is a column and `family` the name of its family, or "auto"; the options are those of `encoder_for`.
+    `target` is a column and `family` the name of its family, or "auto"; `decimal_comma`: where both are possible, a
+    comma is a decimal mark; the options are those of `encoder_for`.
 
     >>> import pyarrow
     >>> from streamlasso.encoding import detect_encoder
@@ -31,9 +38,9 @@ def detect_encoder(rows: pyarrow.RecordBatch, target: str, family: str = "auto",
     >>> encoder.features, encoder.notes
     (['price'], ["'1,5' is read as 1.5 (columns price and y)"])
     """
-    formats = detect_formats(rows)
+    formats = detect_formats(rows, decimal_comma)
     encoder = encoder_for(rows, Target.guess(target, rows[target], family, formats.get(target)), formats, **options)
-    encoder.notes += first_row_notes(rows, encoder, formats)
+    encoder.notes += first_row_notes(encoder.with_time(rows), encoder, formats)
     return encoder
 
 
@@ -44,15 +51,16 @@ def encoder_for(
     *,
     keep: Iterable[str] = (),
     drop: Iterable[str] = (),
-    lags: Mapping[str, list[int]] | None = None,
+    lags: Mapping[str, list[int]] | Literal["auto"] | None = None,
     time: str | None = None,
 ) -> Encoder:
     """The encoder for a target whose columns are like those of the first rows.
 
     formats : the number formats of columns that are not plain
     keep, drop : the columns to use, if not all, and those to leave out
-    lags : for columns or the target, how many rows back earlier values are features
-    time : the column with the time of each row; None takes the first column of dates
+    lags : for columns or the target, how many rows back earlier values are features. "auto": of the target the last one
+        and that of the last season, where the rows are in the order of time
+    time : the column with the time of each row; None takes the first column of dates that never runs back, or the first
 
     >>> import pyarrow
     >>> from streamlasso.encoding import Target, encoder_for
@@ -61,15 +69,32 @@ def encoder_for(
     ['b = u', 'b = v', 'y lag 1']
     """
     formats, keep, drop = formats or {}, list(keep), list(drop)
-    _refuse_unknown(rows, {"--keep": keep, "--drop": drop, "--lags": lags or {}, "--time": [time] if time else []})
+    given: Mapping[str, list[int]] = {} if lags is None or lags == "auto" else lags
+    _refuse_unknown(rows, {"--keep": keep, "--drop": drop, "--lags": given, "--time": [time] if time else []})
     names = [name for name in (keep or rows.schema.names) if name != target.name and name not in drop]
     columns, notes = _usable(rows, names, keep, formats)
-    time = time or next((column.name for column in columns if column.is_time), None)
+    joined = joined_time(rows, columns) if time is None else None
+    if joined is not None:
+        rows, time = joined.added_to(rows), joined.name
+        columns = [detect_column(time, rows[time]), *(column for column in columns if not _within(column, joined))]
+    time = time or _time_among(rows, columns)
     # A number that is the time of a row is not a feature.
     columns = [column for column in columns if column.name != time or not column.is_numeric]
     time_column = detect_column(time, rows[time], formats.get(time)) if time else None
+    moments = _moments(rows, time_column) if time_column is not None and time_column.is_time else np.empty(0)
+    season = season_of(moments)
+    if lags == "auto":
+        given = _lags_in_time(target.name, is_in_order(moments) or not columns, season)
     encoder = Encoder(
-        target, columns, lags=Lags(lags or {}, target, columns), time=time, time_column=time_column, notes=notes
+        target,
+        columns,
+        lags=Lags(given, target, columns),
+        time=time,
+        time_column=time_column,
+        joined=joined,
+        season=season,
+        in_time=is_mostly_forward(moments),
+        notes=notes,
     )
     encoder.add_features(rows)
     if not encoder.features:
@@ -78,6 +103,29 @@ def encoder_for(
             f"--lags {shlex.quote(target.name)}:1" + "".join(f"; {note}" for note in notes[:3])
         )
     return encoder
+
+
+def _within(column: Column, joined: JoinedTime) -> bool:
+    """Dates and clocks are in the joined time; numbers, such as the month, stay features."""
+    return column.name in joined.columns and not column.is_numeric
+
+
+def _time_among(rows: pyarrow.RecordBatch, columns: list[Column]) -> str | None:
+    """The first column of dates that never runs back; if all do, the first, but not a mere year."""
+    moments = {column.name: _moments(rows, column) for column in columns if column.is_time}
+    forward = [name for name, values in moments.items() if np.all(values[1:] >= values[:-1])]
+    dated = [column.name for column in columns if column.is_time and column.format != YEARS]
+    return next(iter([*forward, *dated]), None)
+
+
+def _moments(rows: pyarrow.RecordBatch, column: Column) -> np.ndarray:
+    values, _ = column.read(rows[column.name])
+    return values[~column.missing(values)]
+
+
+def _lags_in_time(target: str, are_known: bool, season: int | None) -> dict[str, list[int]]:
+    """The lags of the target that are features: none where the rows before need not be known."""
+    return {target: [1, *([season] if season else [])]} if are_known else {}
 
 
 def _refuse_unknown(rows: pyarrow.RecordBatch, options: Mapping[str, Iterable[str]]) -> None:
@@ -111,5 +159,5 @@ def _why_not(column: Column, cells: pyarrow.Array, kept: bool) -> str:
     if column.is_empty:
         return f"it is empty in the first {len(cells):,} rows"
     if not kept and not column.is_useful(cells):
-        return f"its text differs in nearly every row; --keep {shlex.quote(column.name)} keeps it"
+        return f"its text hardly repeats, as that of a name does; --keep {shlex.quote(column.name)} keeps it"
     return ""

@@ -44,7 +44,8 @@ class Lags:
     def shifted(self, filled: Mapping[str, np.ndarray], target: np.ndarray) -> list[tuple[Column, np.ndarray]]:
         """Each column of lags with its values for the next rows, which then are past.
 
-        Where the stream is shorter than the lag, its oldest value stands for it; in the first row none is there.
+        Where the stream is shorter than the lag, its oldest value stands for it. In the first row that is its own:
+        nothing has been learnt then, so this tells the prediction nothing.
         """
         if not self.steps:
             return []
@@ -53,9 +54,7 @@ class Lags:
         for name, lag, column in self.columns:
             values, n_past = series[name]
             at = np.arange(n_past, len(values))
-            source = np.minimum(np.maximum(at - lag, 0), len(values) - 1)
-            shifted = np.where(at > 0, values[source], column.missing_value)
-            out.append((column, shifted.astype(values.dtype)))
+            out.append((column, values[np.maximum(at - lag, 0)]))
         for name, lags in self.steps.items():
             values, _ = series[name]
             self.past[name] = values[max(len(values) - max(lags), 0) :].tolist()
@@ -68,11 +67,14 @@ class Lags:
         return self.target.lagged(self.target_column.filled(self.target.labels(target)))
 
     def _series(self, name: str, values: np.ndarray) -> tuple[np.ndarray, int]:
-        """Past values and new ones, and how many are past."""
+        """Past values and new ones, and how many are past; the first value stands for missing ones before it."""
         past = self.past.get(name, [])
         series = np.empty(len(past) + len(values), dtype=values.dtype)
         series[: len(past)] = [np.nan if value is None and values.dtype != object else value for value in past]
         series[len(past) :] = values
+        missing = next(column for of, _, column in self.columns if of == name).missing(series)
+        first = int(np.argmin(missing)) if len(series) else 0
+        series[:first] = series[first : first + 1]
         return series, len(past)
 
     def state(self) -> dict[str, Any]:

@@ -15,6 +15,10 @@ from streamlasso.encoding.target import Target
 N_ROWS, MOST_COLUMNS, NEXT_TO_NOTHING = 2000, 5, 1e-4
 #: For each feature, rows in which the target is not its most frequent value: with fewer, anything fits.
 ROWS_PER_FEATURE = 10
+#: Columns of which pairs are tried, pairs that are looked at closely, and when two columns are the same.
+MOST_PAIRED, MOST_PAIRS, ALIKE = 200, 20, 1e-9
+#: The share of rows that need not fit: the first of a difference, say, or a revised value.
+EXCEPTIONS = 0.01
 
 
 def leaking_columns(rows: pyarrow.RecordBatch, target: Target, columns: list[Column]) -> list[str]:
@@ -39,7 +43,8 @@ def leaking_columns(rows: pyarrow.RecordBatch, target: Target, columns: list[Col
     if not len(Y) or not groups or not np.ptp(Y, axis=0).any():
         return []
     unusual = len(Y) - np.unique(Y, axis=0, return_counts=True)[1].max()
-    return _explaining(Y - Y.mean(axis=0), groups, int(unusual) // ROWS_PER_FEATURE)
+    most_features = int(unusual) // ROWS_PER_FEATURE
+    return _explaining(Y - Y.mean(axis=0), groups, most_features) or _pair(Y - Y.mean(axis=0), groups, most_features)
 
 
 def leakage_notes(target: str, columns: list[str]) -> list[str]:
@@ -52,19 +57,63 @@ def leakage_notes(target: str, columns: list[str]) -> list[str]:
 
 
 def _explaining(Y: np.ndarray, groups: dict[str, np.ndarray], most_features: int) -> list[str]:
-    """Step by step the column that explains most of the residual, until next to nothing remains."""
+    """Step by step the column that explains most of the residual, until next to nothing remains; then those of them
+    that are needed for it."""
     chosen: list[str] = []
-    residual, total = Y, float(np.sum(Y**2))
+    residual = Y
     while len(chosen) < min(MOST_COLUMNS, len(groups)):
         gains = {name: _explained(Z, residual) for name, Z in groups.items() if name not in chosen}
         chosen.append(max(gains, key=lambda name: gains[name]))
-        Z = np.hstack([groups[name] for name in chosen])
-        if Z.shape[1] > most_features:
+        if sum(groups[name].shape[1] for name in chosen) > most_features:
             break
-        residual = Y - Z @ np.linalg.lstsq(Z, Y, rcond=None)[0]
-        if np.sum(residual**2) <= NEXT_TO_NOTHING * total:
-            return chosen
+        residual = _residual(Y, groups, chosen)
+        if _is_nothing(residual, Y):
+            return _needed(Y, groups, chosen)
     return []
+
+
+def _pair(Y: np.ndarray, groups: dict[str, np.ndarray], most_features: int) -> list[str]:
+    """Two columns of numbers that together explain the target, though neither explains much: a difference, say."""
+    numbers = {name: Z for name, Z in groups.items() if Z.shape[1] == 1}
+    if most_features < 2 or Y.shape[1] != 1 or not 2 <= len(numbers) <= MOST_PAIRED:
+        return []
+    Z, names = np.hstack(list(numbers.values())), list(numbers)
+    with_target, one_another = (Z.T @ Y)[:, 0], Z.T @ Z
+    i, j = np.triu_indices(len(names), 1)
+    a, b, r = with_target[i], with_target[j], one_another[i, j]
+    explained = (a**2 + b**2 - 2 * r * a * b) / np.maximum(1 - r**2, ALIKE)
+    for k in np.argsort(-explained, kind="stable")[:MOST_PAIRS]:
+        pair = [names[i[k]], names[j[k]]]
+        if _is_nothing(_residual(Y, groups, pair), Y):
+            return pair
+    return []
+
+
+def _needed(Y: np.ndarray, groups: dict[str, np.ndarray], chosen: list[str]) -> list[str]:
+    for name in chosen:
+        others = [other for other in chosen if other != name]
+        if others and _is_nothing(_residual(Y, groups, others), Y):
+            return _needed(Y, groups, others)
+    return chosen
+
+
+def _residual(Y: np.ndarray, groups: dict[str, np.ndarray], names: list[str]) -> np.ndarray:
+    """Of least squares, in which the few rows that fit worst do not count."""
+    Z = np.hstack([np.ones((len(Y), 1)), *(groups[name] for name in names)])
+    residual = Y - Z @ np.linalg.lstsq(Z, Y, rcond=None)[0]
+    usual = _usual(residual)
+    return Y - Z @ np.linalg.lstsq(Z[usual], Y[usual], rcond=None)[0]
+
+
+def _is_nothing(residual: np.ndarray, Y: np.ndarray) -> bool:
+    usual = _usual(residual)
+    return float(np.sum(residual[usual] ** 2)) <= NEXT_TO_NOTHING * float(np.sum((Y - Y.mean(axis=0))[usual] ** 2))
+
+
+def _usual(residual: np.ndarray) -> np.ndarray:
+    """The rows with the smaller residuals: all but EXCEPTIONS."""
+    n_kept = len(residual) - int(EXCEPTIONS * len(residual))
+    return np.argsort(np.sum(residual**2, axis=1), kind="stable")[:n_kept]
 
 
 def _explained(Z: np.ndarray, residual: np.ndarray) -> float:

@@ -1,7 +1,7 @@
-"""Numbers as people write them: 1,5 and 1.234,50 and 1,234.50 and 12 % and $5.
+"""Numbers as people write them: 1,5 and 1.234,50 and 1,234.50 and 12 % and $5 and 5 kg; (12.50) is -12.50.
 
-The format of a column is its decimal mark, followed by the sign that all cells have, if any: "," or ".%". None is the
-format that every program reads. `detect_formats.py` finds it.
+The format of a column is its decimal mark, followed by the sign or unit that all cells have, if any: "," or ".%" or
+".kg". None is the format that every program reads. `detect_formats.py` finds it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,20 @@ def in_plain_format(text: pyarrow.Array, number_format: str) -> pyarrow.Array:
     >>> from streamlasso.encoding.number_formats import in_plain_format
     >>> in_plain_format(pyarrow.array(["1.234,5", "-", "1.5", "-7"]), ",").to_pylist()
     ['1234.5', None, 'no number', '-7']
+    >>> in_plain_format(pyarrow.array(["5 kg", "(1,250 kg)", "7 lb"]), ".kg").to_pylist()
+    ['5', '-1250', 'no number']
     """
     mark, sign = number_format[0], number_format[1:]
     text = compute.replace_substring(compute.utf8_trim_whitespace(text), "−", "-")
+    text = compute.replace_substring_regex(text, r"^\(\s*([^-+()]*\d[^()]*)\)$", r"-\1")
     blank = compute.is_in(compute.utf8_lower(text), value_set=pyarrow.array(sorted(BLANKS)))
     digits = text
     if sign:
         has_sign = compute.match_substring(text, sign)
         digits = compute.if_else(has_sign, compute.replace_substring(text, sign, "", max_replacements=1), "")
         digits = compute.replace_substring_regex(compute.utf8_trim_whitespace(digits), r"^([+-])\s+", r"\1")
+        if sign not in SIGNS:
+            digits = compute.if_else(compute.ends_with(text, sign), digits, "")
     between = GAPS + {".": ",", ",": "."}[mark]
     fits = compute.match_substring_regex(digits, _pattern(mark, between))
     digits = compute.replace_substring_regex(digits, f"[{between}]", "")

@@ -29,7 +29,7 @@ def refuse_unknown(what: str, name: str, columns: list[str]) -> None:
 def suggestion(name: str, columns: list[str]) -> str:
     """The column that may have been meant, or all columns."""
     if len(columns) == 1:
-        return f"the only column is {columns[0]!r}; columns are separated by a comma, a semicolon, a tab or |"
+        return f"the only column is {columns[0]!r}; columns are separated by a comma, a semicolon, a tab, | or spaces"
     lower = {column.lower(): column for column in reversed(columns)}
     close = get_close_matches(name.lower(), lower, n=1)
     if close:

@@ -27,6 +27,7 @@ class Target:
     guessed : whether the family was guessed from the first rows
     format : how numbers are written (`number_formats.py`)
     maybe_classes : the values, where the guess was numbers and they may be classes
+    n_first : the number of classes in the first rows
 
     >>> import pyarrow
     >>> from streamlasso.encoding import Target
@@ -43,8 +44,10 @@ class Target:
         classes: list[Any] | None = None,
         guessed: bool = False,
         format: str | None = None,
+        n_first: int | None = None,
     ) -> None:
         self.name, self.family, self.classes, self.guessed, self.format = name, family, classes, guessed, format
+        self.n_first = len(classes or []) if n_first is None else n_first
         self.maybe_classes: list[int] = []
 
     @classmethod
@@ -179,7 +182,7 @@ class Target:
 
     def state(self) -> dict[str, Any]:
         found = {"name": self.name, "family": self.family, "classes": self.classes, "guessed": self.guessed}
-        return {**found, **({"format": self.format} if self.format else {})}
+        return {**found, "n_first": self.n_first, **({"format": self.format} if self.format else {})}
 
 
 # --- the first rows ---------------------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ from streamlasso.report.summary import Summary
 
 #: The last rows that have a mean of their own: one of so many parts of the stream.
 N_PARTS = 5
-#: The model is as good as the running mean if it saves less than this share of its loss.
-AS_GOOD = 0.005
+#: The model is as good as the running mean if it saves less than this share of its loss; as persistence, if it adds
+#: less.
+AS_GOOD, NEARLY = 0.005, 0.02
 #: A share of the loss in a few rows, and a share saved, that are worth a sentence.
 NOTABLE_SHARE, TOO_GOOD = 0.1, 0.995
 
@@ -41,10 +42,10 @@ def _result(summary: Summary) -> str:
 
 def caveats(summary: Summary) -> list[str]:
     """What to check where the result is too good, or worse than it need be."""
-    if summary.mean_persistence is not None and summary.mean_loss > summary.mean_persistence:
+    if summary.mean_persistence is not None and summary.saved_against(summary.mean_persistence) < -NEARLY:
         return [
             "But persistence, which predicts that each row is like the last, had a lower loss, "
-            f"{number(summary.mean_persistence)}: give the last value as a feature (--lags)."
+            f"{number(summary.mean_persistence)}: earlier values as features may help (--lags)."
         ]
     if summary.saved > TOO_GOOD:
         return [

@@ -30,7 +30,9 @@ def run(
     """Learn a file or a pipe row by row; write predictions, a report, and the model.
 
     Each row is predicted before it is learnt. A column of numbers is a feature; text becomes one feature per level;
-    dates become season, day of the week and hour. A missing value is replaced by the last one, and a feature marks it.
+    dates become a trend, the season, the day of the week and the hour, as their spacing suggests. A missing value is
+    replaced by the last one, and a feature marks it. Earlier targets are features where the rows are in the order of
+    time, and the model competes with the last value, that of the last season, and the mean: --lags none turns both off.
     Nothing has to be tuned.
 
     Example: streamlasso run data.csv --target y
@@ -42,7 +44,7 @@ def run(
     Parameters
     ----------
     data
-        CSV, TSV, JSON lines, Parquet or Arrow, also compressed with gzip; - is standard input.
+        CSV, TSV, JSON lines, Excel, Parquet or Arrow, also compressed with gzip; - is standard input.
     target
         The column to predict. Text is read as classes.
     family
@@ -71,6 +73,9 @@ def run(
     from streamlasso.run.command import run_and_report
     from streamlasso.run.options import Options
 
+    chosen = columns.chosen()
+    if columns.lags is None:
+        chosen["lags"] = None
     options = Options(
         data,
         target,
@@ -82,7 +87,7 @@ def run(
         checkpoint=checkpoint,
         every=every,
         on_error=on_error,
-        **columns.chosen(),
+        **chosen,
     )
     make_directory(out)
     return run_and_report(options, quiet=quiet)
@@ -123,7 +128,7 @@ def predict(
     if not quiet:
         loss = f"; mean loss {number(done.mean_loss)} on {done.scored:,} of them" if done.scored else ""
         skipped = f"; {count(done.skipped, 'unreadable row')} left out" if done.skipped else ""
-        print(f"{count(done.rows, 'row')}{loss}{skipped}", file=sys.stderr)
+        print(f"{count(done.rows, 'row')}{loss}{skipped}", *done.notes, sep="\n", file=sys.stderr)
 
 
 def inspect(model: Path, /) -> None:

@@ -50,6 +50,11 @@ class Data:
         return self.source.format
 
     @property
+    def decimal_comma(self) -> bool:
+        """Whether a comma in a number is rather a decimal mark; few formats can tell."""
+        return bool(getattr(self.source, "decimal_comma", False))
+
+    @property
     def n_bad(self) -> int:
         return self.bad_lines.n + self.bad_cells.n
 

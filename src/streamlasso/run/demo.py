@@ -34,7 +34,7 @@ def run_demo(out: Path) -> None:
     """Write the stream as a file, run on it, and print how the model compares with others and with the truth."""
     stream = simulate(SEED)
     write_stream(stream, out / "stream.csv")
-    run = Run(Options(str(out / "stream.csv"), "y", out), Terminal())
+    run = Run(Options(str(out / "stream.csv"), "y", out, lags={}), Terminal())
     run.go()
     comparisons = comparison_losses(stream)
 

@@ -12,16 +12,17 @@ from matplotlib.figure import Figure
 from pyarrow import parquet
 
 from streamlasso._files import write_whole
-from streamlasso._text import count
+from streamlasso._text import count, listed, number, percent
 from streamlasso.report.page import drawn
 from streamlasso.report.plots import plot_summary
 from streamlasso.report.run_report import write_report
 from streamlasso.report.summary import Summary
+from streamlasso.run.competition import MODEL as COMPETING_MODEL
 from streamlasso.run.options import MODEL
 from streamlasso.run.run import Run
 
-#: Bad rows that a note shows.
-MOST_SHOWN = 3
+#: Bad rows that a note shows, and the least weight of a competitor that one names.
+MOST_SHOWN, LEAST_WEIGHT = 3, 0.005
 
 
 def finish(
@@ -123,7 +124,9 @@ def settings_of(run: Run) -> dict[str, Any]:
         "memory": options.memory or learner.settings["memory"] or "chosen by the mixture",
         "tuner": options.tuner,
         "time": run.state.encoder.time,
-        "lags": "; ".join(f"{name}: {', '.join(map(str, lags))}" for name, lags in options.lags.items()),
+        "lags": "; ".join(
+            f"{name}: {', '.join(map(str, lags))}" for name, lags in run.state.encoder.lags.steps.items()
+        ),
         "keep": ", ".join(options.keep),
         "drop": ", ".join(options.drop),
         "on-error": options.on_error,
@@ -137,4 +140,27 @@ def notes_of(run: Run) -> list[str]:
     if n:
         examples = "; ".join(run.data.bad_examples[:MOST_SHOWN])
         notes.append(f"{count(n, 'unreadable row')} left out, first: {examples}")
+    return [*notes, *_without_target(run), *_competition(run)]
+
+
+def _without_target(run: Run) -> list[str]:
+    n_rows, n_known = run.state.n_rows, run.state.learning.n_known
+    if n_known == n_rows:
+        return []
+    they = "it was" if n_rows - n_known == 1 else "they were"
+    return [f"{count(n_rows - n_known, 'row')} of {n_rows:,} had no {run.options.target}: {they} predicted, not learnt"]
+
+
+def _competition(run: Run) -> list[str]:
+    """What the next prediction is made of, and how good the last season's value was."""
+    learning, season, notes = run.state.learning, run.state.encoder.season, []
+    if learning.competition is not None:
+        weights = sorted(learning.competition.now().items(), key=lambda item: -item[1])
+        parts = [f"{percent(weight)} {name}" for name, weight in weights if weight >= LEAST_WEIGHT]
+        if len(parts) > 1 or weights[0][0] != COMPETING_MODEL:
+            notes.append(f"the next prediction is {listed(parts)}; --lags none leaves it to the model")
+    if learning.mean_seasonal is not None:
+        notes.append(
+            f"the value of {season} rows before (the last season) had a mean loss of {number(learning.mean_seasonal)}"
+        )
     return notes

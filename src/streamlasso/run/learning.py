@@ -8,13 +8,14 @@ import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso._progressive import learn_rows
-from streamlasso.baselines import ClassBaselines, NumberBaselines
+from streamlasso.baselines import LAST, MEAN, SEASON, ClassBaselines, NumberBaselines
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.encoding import Target
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of
 from streamlasso.families import Family
 from streamlasso.report.summarise import SUMS, Snapshot
+from streamlasso.run.competition import MODEL, Competition
 
 #: Stands for the second class until there is one.
 NONE_YET = "(none yet)"
@@ -48,6 +49,10 @@ class Learning:
     """An estimator that learns row by row, and the baselines that its predictions are compared with.
 
     `state` is what `state()` gave when the estimator was saved; a model that was saved from Python has none.
+
+    competition : where the baselines compete with the model, their weights
+    seasonal : the sums of the losses of the last season's value and of the least losses, and the number of rows
+    n_known : rows with a target
     """
 
     def __init__(self, target: Target, estimator: Any, state: dict[str, Any] | None = None) -> None:
@@ -56,21 +61,44 @@ class Learning:
         self.classes = target.classes is not None
         self.n_classes = state.get("n_classes", len(target.classes or []))
         baselines = state.get("baselines", {})
+        self.baselines: ClassBaselines | NumberBaselines
         self.baselines = ClassBaselines(**baselines) if self.classes else NumberBaselines(self.family, **baselines)
+        self.competition = Competition(**state["competition"]) if state.get("competition") else None
+        self.seasonal = state.get("seasonal", [0.0, 0.0, 0])
+        self.n_known = state.get("n_known", 0)
         self.first = state.get("first", True)
 
     @classmethod
-    def start(cls, target: Target, settings: dict[str, Any], features: list[str]) -> Learning:
-        """Of a stream that nothing has been learnt of."""
+    def start(
+        cls,
+        target: Target,
+        settings: dict[str, Any],
+        features: list[str],
+        *,
+        season: int | None = None,
+        competes: bool = False,
+        in_time: bool = False,
+    ) -> Learning:
+        """Of a stream that nothing has been learnt of.
+
+        `season` is the number of rows in one; `competes`: the model competes with the baselines of numbers; `in_time`:
+        the rows are in the order of time.
+        """
         if target.classes is None:
-            return cls(target, RAPRegressor(family=target.family, **settings)._start(features))
+            learning = cls(target, RAPRegressor(family=target.family, **settings)._start(features))
+            learning.baselines = NumberBaselines(learning.family, season)
+            if competes and not np.isnan(learning.family.least_loss(np.ones(1))[0]):
+                learning.competition = Competition.start(learning.baselines.etas(np.empty(0)), in_time)
+            return learning
         learning = cls(target, RAPClassifier(**settings))
         learning.estimator._start(features, learning._own_labels)
         return learning
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps beside the estimator."""
-        return {"baselines": self.baselines.state(), "first": self.first, "n_classes": self.n_classes}
+        found = {"baselines": self.baselines.state(), "first": self.first, "n_classes": self.n_classes}
+        found |= {"n_known": self.n_known, "seasonal": self.seasonal}
+        return {**found, "competition": self.competition and self.competition.state()}
 
     @property
     def learners(self) -> list[Any]:
@@ -107,18 +135,27 @@ class Learning:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def learn(self, X: np.ndarray, values: np.ndarray, has_past: np.ndarray) -> Outcomes:
-        """Predict, then learn; rows without a target, or without a past, are predicted only."""
+    def learn(self, X: np.ndarray, values: np.ndarray) -> Outcomes:
+        """Predict, then learn; rows without a target are predicted only."""
         X = np.ascontiguousarray(X)
         there = values >= 0 if self.classes else ~np.isnan(values)
-        learnt = there & has_past
         targets = self.targets(values, there)
-        weights = None if learnt.all() else learnt.astype(float)
+        weights = None if there.all() else there.astype(float)
+        self.n_known += int(there.sum())
         record, _ = learn_rows(Rows(X, targets, weights, self.learners), coef=False, progress=False)
         if self.target.may_grow:
-            self.estimator._remember(X, learnt.astype(float))
+            self.estimator._remember(X, there.astype(float))
         column = {name: record[:, :, i].T for i, name in enumerate(RECORD)}
         return self._scored(column, targets, values, there)
+
+    def blended(self, eta: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """eta of rows from which nothing is learnt: the weights of the competition stay."""
+        if self.competition is None:
+            return eta
+        assert isinstance(self.baselines, NumberBaselines)
+        etas = {MODEL: eta[:, 0], **self.baselines.etas(values)}
+        weights = np.tile(list(self.competition.now().values()), (len(eta), 1))
+        return self.competition.blended(etas, weights)[:, None]
 
     def targets(self, values: np.ndarray, there: np.ndarray) -> list[np.ndarray]:
         """What each learner learns. Without a target, any value that the family accepts: such a row has weight 0."""
@@ -130,16 +167,19 @@ class Learning:
         n, eta = len(values), column["eta"]
         loss, baseline, persistence, least_loss = (np.full(n, np.nan) for _ in range(4))
         scored, correct, squared_error = there.copy(), np.zeros(n, bool), np.zeros(n)
-        if there.any():
+        if self.first and there.any():
+            scored[int(np.argmax(there))] = False
+            self.first = False
+        if isinstance(self.baselines, ClassBaselines):
             loss[there] = losses_of(self.family, [target[there] for target in targets], eta[there])
             baseline[there], persistence[there] = self.baselines.losses(values[there], self.n_classes)
-            least_loss[there] = 0.0 if self.classes else self.family.least_loss(values[there])
-            if self.first:
-                scored[int(np.argmax(there))] = False
-                self.first = False
-        if self.classes:
+            least_loss[there] = 0.0
             correct = there & (best_class(eta) == values)
         else:
+            etas = self.baselines.etas(values)
+            least_loss[there] = self.family.least_loss(values[there])
+            eta = self._with_baselines(eta, etas, values, least_loss, scored)
+            loss, baseline, persistence = (self._losses(values, each) for each in (eta[:, 0], etas[MEAN], etas[LAST]))
             squared_error[there] = (values[there] - self.family.means(eta[there, 0])) ** 2
         after = {name: column[name].mean(axis=1) for name in ("slope", "lam", "lam_max", "n_active")}
         after["effective_size"] = column["effective_size"][:, 0]
@@ -147,15 +187,49 @@ class Learning:
         losses = (loss, baseline, persistence, least_loss)
         return Outcomes(eta, scored, *losses, correct, squared_error, column["lam"], after)
 
+    def _with_baselines(
+        self,
+        eta: np.ndarray,
+        etas: dict[str, np.ndarray],
+        values: np.ndarray,
+        least_loss: np.ndarray,
+        scored: np.ndarray,
+    ) -> np.ndarray:
+        """eta where the baselines compete with the model; the weights learn from the scored rows."""
+        if SEASON in etas:
+            seasonal = self._losses(values, etas[SEASON])
+            for loss, least in zip(seasonal[scored].tolist(), least_loss[scored].tolist(), strict=True):
+                total, least_total, n = self.seasonal
+                self.seasonal = [total + loss, least_total + least, n + 1]
+        if self.competition is None:
+            return eta
+        competing = {MODEL: eta[:, 0], **etas}
+        losses = [self._losses(values, competing[name]) - least_loss for name in self.competition.prior]
+        weights = self.competition.weights(np.column_stack(losses), scored)
+        return self.competition.blended(competing, weights)[:, None]
+
+    def _losses(self, values: np.ndarray, eta: np.ndarray) -> np.ndarray:
+        """NaN without a target."""
+        there = ~np.isnan(values)
+        losses = np.full(len(values), np.nan)
+        losses[there] = self.family.losses(values[there], eta[there])
+        return losses
+
     # --- what comes out -----------------------------------------------------------------------------------------------
 
-    def predictions(self, eta: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """The prediction of each row and, for classes, its probability."""
+    def predictions(self, eta: np.ndarray, n_listed: int) -> dict[str, np.ndarray]:
+        """The prediction of each row and, for classes, its probability, and those of the first `n_listed` classes."""
         if not self.classes:
-            return self.family.means(eta[:, 0]), None
-        best = best_class(eta)
-        probability = probabilities(self.family.means(eta))[np.arange(len(best)), best]
-        return np.array(self.labels, dtype=object)[best], probability
+            return {"prediction": self.family.means(eta[:, 0])}
+        best, labels, shares = best_class(eta), self.labels, probabilities(self.family.means(eta))
+        named = {"prediction": np.array(labels, dtype=object)[best], "probability": shares[np.arange(len(best)), best]}
+        return {**named, **{f"P({label})": shares[:, k] for k, label in enumerate(labels[:n_listed])}}
+
+    @property
+    def mean_seasonal(self) -> float | None:
+        """The mean loss of the last season's value, as the summary shows losses; None without a season."""
+        total, least, n = self.seasonal
+        return (total - (least if self.family.deviance_name else 0.0)) / n if n else None
 
     def snapshot(self) -> Snapshot:
         """The model now; of a mixture, the selected one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ TUNERS = ("mixture", "logrms")
 class Options:
     """A run. `data` is a path, or "-" for standard input; `predictions` may be "-" for standard output.
 
-    Options that affect what is learnt (`learning`) must stay the same when a run continues.
+    `lags` None: earlier targets are features, and compete with the model. Options that affect what is learnt
+    (`learning`) must stay the same when a run continues.
     """
 
     data: str
@@ -37,7 +38,7 @@ class Options:
     time: str | None = None
     keep: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
-    lags: dict[str, list[int]] = field(default_factory=dict)
+    lags: dict[str, list[int]] | None = None
     on_error: str = "stop"
 
     def __post_init__(self) -> None:
@@ -95,7 +96,8 @@ class Options:
 
     def columns(self) -> dict[str, Any]:
         """For the encoder."""
-        return {"keep": self.keep, "drop": self.drop, "lags": self.lags, "time": self.time}
+        lags = "auto" if self.lags is None else self.lags
+        return {"keep": self.keep, "drop": self.drop, "lags": lags, "time": self.time}
 
     def learning(self) -> dict[str, Any]:
         """The options that must be the same for a run to continue."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from streamlasso._text import count, listed
+from streamlasso.encoding import Encoder
 from streamlasso.encoding.encoder import Encoded
 from streamlasso.estimators.multiclass import losses_of
 from streamlasso.run.data import Data
@@ -16,15 +18,20 @@ from streamlasso.run.prediction_files import open_predictions
 from streamlasso.run.rows import prediction_columns, prediction_rows
 from streamlasso.run.saved import SavedModel
 
+#: Levels that a note names.
+MOST_NAMED = 5
+
 
 @dataclass
 class Predicted:
-    """How many rows were predicted, how many of them have a loss, the sum of these losses, and rows left out."""
+    """How many rows were predicted, how many of them have a loss, the sum of these losses, rows left out, and what a
+    user should know."""
 
     rows: int = 0
     scored: int = 0
     total_loss: float = 0.0
     skipped: int = 0
+    notes: list[str] = field(default_factory=list)
 
     @property
     def mean_loss(self) -> float:
@@ -51,15 +58,25 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
             if len(place):
                 each = zip(learning.learners, residuals, strict=True)
                 eta = np.column_stack([learner.decision(rows.X, last) for learner, last in each])
-                columns = prediction_columns(encoder, rows, *learning.predictions(eta))
+                eta = learning.blended(eta, rows.target)
+                columns = prediction_columns(encoder, rows, learning.predictions(eta, learning.n_classes))
                 file.write(prediction_rows(place, columns))
                 done.add(_losses(learning, rows, eta), len(place))
         file.close()
     except BaseException:
         file.abandon()
         raise
-    done.skipped = source.n_bad
+    done.skipped, done.notes = source.n_bad, unseen_notes(encoder)
     return done
+
+
+def unseen_notes(encoder: Encoder) -> list[str]:
+    """Levels that the run has not seen, by column."""
+    notes = []
+    for column, levels in encoder.unseen.items():
+        named = listed([f"{level!r} ({count(n, 'row')})" for level, n in levels.items()], MOST_NAMED)
+        notes.append(f"column {column!r} holds {named}, which the run has not seen: that has no effect")
+    return notes
 
 
 def _losses(learning: Learning, rows: Encoded, eta: np.ndarray) -> np.ndarray:

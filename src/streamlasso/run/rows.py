@@ -27,19 +27,18 @@ def trace_schema(encoder: Encoder) -> pyarrow.Schema:
     return pyarrow.schema([*fields, ("status", pyarrow.string())])
 
 
-def prediction_columns(
-    encoder: Encoder, rows: Encoded, prediction: np.ndarray, probability: np.ndarray | None
-) -> dict[str, pyarrow.Array]:
-    """The time of each row, its target, its prediction and, for classes, the probability of that."""
+def prediction_columns(encoder: Encoder, rows: Encoded, predictions: dict[str, np.ndarray]) -> dict[str, pyarrow.Array]:
+    """The time of each row, its target, and its prediction with, for classes, the probabilities."""
     columns = {}
     if rows.time is not None and encoder.time_column is not None:
         columns["time"] = pyarrow.array(rows.time, encoder.time_column.arrow_type, from_pandas=True)
     labels = encoder.target.labels(rows.target)
+    named = {name: _or_null(values) for name, values in predictions.items() if name != "prediction"}
     if encoder.target.classes is None:
-        return {**columns, "y": _or_null(labels), "prediction": _or_null(prediction)}
+        return {**columns, "y": _or_null(labels), "prediction": _or_null(predictions["prediction"])}
     columns["y"] = pyarrow.array(labels, pyarrow.string())
-    columns["prediction"] = pyarrow.array(list(map(str, prediction)), pyarrow.string())
-    return {**columns, "probability": _or_null(probability)}
+    columns["prediction"] = pyarrow.array(list(map(str, predictions["prediction"])), pyarrow.string())
+    return {**columns, **named}
 
 
 def prediction_rows(place: np.ndarray, columns: dict[str, pyarrow.Array]) -> pyarrow.RecordBatch:

@@ -112,13 +112,12 @@ class Run:
 
     def _write(self, rows: Encoded, outcomes: list[Outcomes], place: np.ndarray) -> None:
         """Predictions have the number of a row in the data, the trace numbers the rows that could be read."""
-        made = [self.state.learning.predictions(piece.eta) for piece in outcomes]
-        prediction = np.concatenate([prediction for prediction, _ in made])
-        known = [probability for _, probability in made if probability is not None]
-        probability = np.concatenate(known) if known else None
-        columns = prediction_columns(self.state.encoder, rows, prediction, probability)
+        encoder, learning = self.state.encoder, self.state.learning
+        made = [learning.predictions(piece.eta, encoder.target.n_first) for piece in outcomes]
+        predictions = {name: np.concatenate([piece[name] for piece in made]) for name in made[0]}
+        columns = prediction_columns(encoder, rows, predictions)
         self.predictions.write(prediction_rows(place, columns))
-        self.trace.write(trace_rows(self.trace.schema, self.state.n_rows - len(prediction), columns, outcomes))
+        self.trace.write(trace_rows(self.trace.schema, self.state.n_rows - len(rows.target), columns, outcomes))
 
     def _show(self) -> None:
         loss, baseline = self.state.summariser.running_means(self.state.learning.family)

@@ -15,6 +15,7 @@ from streamlasso.report.summary import Summary
 from streamlasso.run.data import Data
 from streamlasso.run.learning import Learning, Outcomes
 from streamlasso.run.options import Options
+from streamlasso.settings import as_tuner
 
 #: The most features of a mixture: it holds more than a hundred matrices of them, which then take gigabytes.
 MOST_MIXED = 1000
@@ -37,14 +38,29 @@ class RunState:
     def start(cls, data: Data, options: Options) -> Self:
         """Before the first row."""
         refuse_unknown("--target", options.target, data.columns)
-        encoder = detect_encoder(data.first_rows(), options.target, options.family, **options.columns())
-        n_features = len(encoder.features)
+        encoder = detect_encoder(
+            data.first_rows(),
+            options.target,
+            options.family,
+            decimal_comma=data.decimal_comma,
+            **options.columns(),
+        )
+        settings, n_features = options.settings(), len(encoder.features)
         if options.tuner == "mixture" and n_features > MOST_MIXED:
-            raise ValueError(
-                f"{n_features:,} features are more than the mixture can hold ({MOST_MIXED:,}): choose columns with "
-                "--keep or --drop, or use --tuner logrms"
+            settings["tuner"] = as_tuner("logrms")
+            encoder.notes.append(
+                f"{n_features:,} features are more than a mixture of models can hold ({MOST_MIXED:,}): one model "
+                "is used, as with --tuner logrms; fewer columns (--keep, --drop) may predict better"
             )
-        return cls(encoder, Learning.start(encoder.target, options.settings(), encoder.features))
+        learning = Learning.start(
+            encoder.target,
+            settings,
+            encoder.features,
+            season=encoder.season,
+            competes=options.lags is None,
+            in_time=encoder.in_time,
+        )
+        return cls(encoder, learning)
 
     def learn(self, rows: Encoded) -> list[Outcomes]:
         """Predict, then learn; in pieces, since features and classes appear, and stretches end, between two rows."""
@@ -62,7 +78,7 @@ class RunState:
 
     def _learn_piece(self, rows: Encoded, piece: slice) -> Outcomes:
         X = rows.X[piece, : rows.width[piece.start]]
-        outcomes = self.learning.learn(X, rows.target[piece], rows.has_past[piece])
+        outcomes = self.learning.learn(X, rows.target[piece])
         time = _as_text(rows.time, piece.stop - 1)
         self.summariser.add(outcomes.sums, outcomes.lam, X, self.n_rows, self.learning.snapshot, time)
         self.summariser.status.update(outcomes.after["status"].tolist())

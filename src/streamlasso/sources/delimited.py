@@ -18,12 +18,21 @@ from streamlasso.sources.base import FIRST_ROWS, FIRST_ROWS_OF_PIPE, MISSING, Ba
 from streamlasso.sources.lines import BYTE_ORDER_MARK, Bytes, is_text, whole_lines
 
 DELIMITERS = ",;\t|"
-EMPTY_LINES = re.compile(rb"\A([ \t\r]*\n)+")
+#: Stands for the spaces between cells, where these separate them; nobody types it.
+SPACES = "\x1f"
+GAPS = re.compile(rb'"[^"\n]*"|(^[ \t]+|[ \t]+(?=\r?$))|([ \t]+)', re.MULTILINE)
+#: Empty lines, and comments, before the names of the columns.
+SKIPPED = re.compile(rb"\A([ \t\r]*\n|[ \t]*#[^\n]*(\n|\Z))+")
 OLD_TEXT = " (not UTF-8: read as Windows-1252)"
+NAMES_OF_FORMATS = {"\t": "tab-separated text", SPACES: "text separated by spaces"}
 
 
 class Delimited:
-    """A table as text, with the names of the columns in its first line."""
+    """A table as text, with the names of the columns in its first line that is not empty and no comment (#).
+
+    If that line holds a number, and the last comment as many cells, the comment holds the names. `decimal_comma`: cells
+    such as 1,234 are rather decimals, since a semicolon is used where a comma is taken.
+    """
 
     extensions: ClassVar[tuple[str, ...]] = ()
 
@@ -31,14 +40,17 @@ class Delimited:
         self.bad_rows = bad_rows
         self.n_first = FIRST_ROWS_OF_PIPE if live else FIRST_ROWS
         blocks = whole_lines(stream, bad_rows, quoted=True, live=live)
-        line, text = _beginning(blocks)
+        line, text, comment = _beginning(blocks)
         head = _head(text)
         rest = text[len(head) :]
         names, second = _recoded(head).decode(), _recoded(_head(rest.lstrip(b"\r\n"))).decode()
         self.delimiter = _delimiter(names, second)
-        self.format = "tab-separated text" if self.delimiter == "\t" else "CSV"
+        self.decimal_comma = self.delimiter == ";"
+        self.format = NAMES_OF_FORMATS.get(self.delimiter, "CSV")
         self._as_utf8(head)
-        self.columns = distinct([name.strip() for name in self._names(names, second)])
+        if _names_in(comment, names, self.delimiter):
+            names, second, head, rest = comment, names, b"", text
+        self.columns = distinct([_bare(name) for name in self._names(names, second)])
         self._blocks = chain([(line + head.count(b"\n"), rest)], blocks)
 
     @staticmethod
@@ -47,14 +59,19 @@ class Delimited:
 
     def _names(self, head: str, second: str) -> list[str]:
         try:
-            names = _cells(head, self.delimiter)
+            names = _cells(self._separated(head), self.delimiter)
         except csv.Error as error:
             returns = "its lines end with a carriage return only: convert it, say with tr '\\r' '\\n'"
             other = f"line 1: the names of the columns cannot be read ({error}): fix it"
             raise ValueError(returns if "\r" in head.rstrip() else other) from error
-        cells = _cells(second, self.delimiter)
-        # Some programs end each row, but not the line of names, with a delimiter.
-        return [*names, ""] if len(cells) == len(names) + 1 and not cells[-1].strip() else names
+        cells = _cells(self._separated(second), self.delimiter)
+        if len(cells) != len(names) + 1:
+            return names
+        # R names the rows, but not the column of these names; some programs end all lines but the first by a delimiter.
+        return ["", *names] if self.delimiter == SPACES else [*names, ""] if not cells[-1].strip() else names
+
+    def _separated(self, line: str) -> str:
+        return _with_separators(line.encode()).decode() if self.delimiter == SPACES else line
 
     def blocks(self) -> Iterator[Block]:
         seen = 0
@@ -75,6 +92,7 @@ class Delimited:
             ragged[row.number - 1] = row.actual_columns
             return "skip"
 
+        text = _with_separators(text) if self.delimiter == SPACES else text
         try:
             table = self._read(self._as_utf8(text), note)
         except pyarrow.ArrowInvalid as error:
@@ -127,19 +145,49 @@ class Delimited:
         return good, ragged
 
 
-def _beginning(blocks: Iterator[tuple[int, bytes]]) -> tuple[int, bytes]:
-    """The number of the first line that is not empty, and the text from there: two lines or more, if there are."""
-    line, text = 1, b""
+def _beginning(blocks: Iterator[tuple[int, bytes]]) -> tuple[int, bytes, str]:
+    """The number of the first line that is not empty and no comment, the text from there (two lines or more, if there
+    are), and the last comment before it."""
+    line, text, comment = 1, b"", b""
     for number, more in blocks:
         text += more.removeprefix(BYTE_ORDER_MARK) if number == 1 else more
-        full = EMPTY_LINES.sub(b"", text, count=1)
-        line += text.count(b"\n") - full.count(b"\n")
-        text = full
+        skipped = SKIPPED.match(text)
+        if skipped is not None:
+            comments = [each for each in skipped.group().split(b"\n") if b"#" in each]
+            comment = comments[-1].strip().lstrip(b"#").strip() if comments else comment
+            line += skipped.group().count(b"\n")
+            text = text[skipped.end() :]
         if text[len(_head(text)) :].strip():
             break
     if not text.strip():
         raise ValueError("it is empty: use a first line with the names of the columns")
-    return line, text
+    return line, text, _recoded(comment).decode()
+
+
+def _names_in(comment: str, first: str, delimiter: str) -> bool:
+    """Whether the comment before the first line holds the names: that line holds as many cells, and some number."""
+    if delimiter == SPACES:
+        comment, first = (_with_separators(line.encode()).decode() for line in (comment, first))
+    alike = comment and 0 < _n_cells(comment, delimiter) == _n_cells(first, delimiter)
+    return bool(alike and any(map(_is_number, _cells(first, delimiter))))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return float(cell) == float(cell)
+    except ValueError:
+        return False
+
+
+def _bare(name: str) -> str:
+    """Without spaces, and single quotes, around it."""
+    name = name.strip()
+    return name[1:-1] if len(name) > 2 and name[0] == name[-1] == "'" else name
+
+
+def _with_separators(text: bytes) -> bytes:
+    """Spaces between cells as SPACES; those around a line are dropped, those between quotes stay."""
+    return GAPS.sub(lambda found: SPACES.encode() if found[2] else b"" if found[1] else found[0], text)
 
 
 def _head(text: bytes) -> bytes:
@@ -152,10 +200,17 @@ def _head(text: bytes) -> bytes:
 
 def _delimiter(head: str, second: str) -> str:
     """One that gives the second line as many cells as the first, if any; of several, the most frequent in the first."""
+    if not any(mark in head for mark in DELIMITERS) and _are_separated_by_spaces(head, second):
+        return SPACES
     by_number = sorted(DELIMITERS, key=lambda delimiter: -head.count(delimiter))
     present = [mark for mark in by_number if mark in head]
     alike = [mark for mark in present if _n_cells(head, mark) == _n_cells(second, mark)]
     return [*alike, *by_number][0]
+
+
+def _are_separated_by_spaces(head: str, second: str) -> bool:
+    names, cells = (_n_cells(_with_separators(line.encode()).decode(), SPACES) for line in (head, second))
+    return names > 1 and cells in (names, names + 1)
 
 
 def _n_cells(line: str, delimiter: str) -> int:

@@ -10,14 +10,15 @@ from typing import cast
 
 from streamlasso.sources.base import BadRows, Source
 from streamlasso.sources.delimited import Delimited
+from streamlasso.sources.excel import Excel
 from streamlasso.sources.json_lines import JsonLines
 from streamlasso.sources.lines import BYTE_ORDER_MARK
 from streamlasso.sources.tables import ArrowFile, ArrowStream, Parquet
 
 #: The formats, asked in this order; the last takes any text.
-SOURCES: list[type[Source]] = [Parquet, ArrowFile, ArrowStream, JsonLines, Delimited]
-GZIP, UTF_16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
-KNOWN = "CSV, TSV, JSON lines, Parquet and Arrow, also compressed with gzip"
+SOURCES: list[type[Source]] = [Parquet, ArrowFile, ArrowStream, Excel, JsonLines, Delimited]
+GZIP, UTF_16, OLD_EXCEL = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff"), b"\xd0\xcf\x11\xe0"
+KNOWN = "CSV, TSV, JSON lines, Excel, Parquet and Arrow, also compressed with gzip"
 
 
 def open_source(data: str, bad_rows: BadRows) -> Source:
@@ -67,6 +68,8 @@ def _recognised(stream: io.BufferedReader, data: str, bad_rows: BadRows) -> Sour
 def _refuse(start: bytes, extension: str) -> None:
     if any(extension in source.extensions and not source.recognises(start) for source in SOURCES):
         raise ValueError(f"its name ends in {extension}, but its content does not: it is damaged, or of another format")
+    if start.startswith(OLD_EXCEL):
+        raise ValueError("it is a workbook of an old Excel: save it as .xlsx or CSV")
     if start.startswith(UTF_16):
         raise ValueError("it is text in UTF-16: convert it to UTF-8, say with iconv -f utf-16 -t utf-8")
     if start.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"[") and extension == ".json":

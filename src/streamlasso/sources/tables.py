@@ -64,7 +64,7 @@ class Parquet(Table):
     signature = b"PAR1"
 
     def _opened(self, stream: io.BufferedReader) -> tuple[pyarrow.Schema, Iterable[pyarrow.RecordBatch]]:
-        table = parquet.ParquetFile(_seekable(stream), pre_buffer=False)
+        table = parquet.ParquetFile(seekable(stream), pre_buffer=False)
         return table.schema_arrow, table.iter_batches(batch_size=BLOCK_ROWS, use_threads=False)
 
 
@@ -76,7 +76,7 @@ class ArrowFile(Table):
     signature = b"ARROW1"
 
     def _opened(self, stream: io.BufferedReader) -> tuple[pyarrow.Schema, Iterable[pyarrow.RecordBatch]]:
-        table = ipc.open_file(_seekable(stream))
+        table = ipc.open_file(seekable(stream))
         return table.schema, (table.get_batch(i) for i in range(table.num_record_batches))
 
 
@@ -91,7 +91,7 @@ class ArrowStream(Table):
         return reader.schema, reader
 
 
-def _seekable(stream: io.BufferedReader) -> BinaryIO:
+def seekable(stream: io.BufferedReader) -> BinaryIO:
     """A file that is read from its end first: a pipe, or what was compressed, is copied to the disk."""
     if isinstance(stream, io.BufferedReader) and stream.seekable():
         return stream

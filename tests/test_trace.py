@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.metrics import log_loss, mean_gamma_deviance, mean_poisson_deviance
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
@@ -104,12 +105,12 @@ def test_regressor_is_a_plain_loop_to_the_bit(model, weighted):
     X, y = stream_for(model)
     weight = np.random.default_rng(2).integers(0, 3, size=len(y)).astype(float) if weighted else np.ones(len(y))
     weight[0] = 2.0
-    one = RAPRegressor(**model.get_params())
+    one = clone(model)
     trace = progressive(one, X, y, weight if weighted else None, coef=True)
     family = one.learners_[0].settings["family"]
     assert (trace.prediction[0], trace.loss[0]) == (family.mean(0.0), family.loss(y[0], 0.0))
 
-    other = RAPRegressor(**model.get_params())
+    other = clone(model)
     for t in range(len(y)):
         row = X[t : t + 1]
         if t > 0:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from streamlasso import checkpoint
 from streamlasso._html import learnt_html
 from streamlasso.core.engine import Engine
 from streamlasso.core.selected import Selected
+from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.parameters import Parameters
 from streamlasso.estimators.validation import as_before_if_refused, features_of, refuse_no_weight, weights_of
-from streamlasso.settings import build_learner
+from streamlasso.settings import build_learner, is_all
 
 
 class Rows(NamedTuple):
@@ -27,8 +27,14 @@ class Rows(NamedTuple):
     learners: list[Engine]
     classes: np.ndarray | None = None
 
+    def shuffled(self) -> Rows:
+        """The same rows in another order, always the same one."""
+        order = np.random.default_rng(0).permutation(len(self.X))
+        weights = None if self.weights is None else self.weights[order]
+        return self._replace(X=self.X[order], targets=[y[order] for y in self.targets], weights=weights)
 
-class RAP(Parameters, BaseEstimator):
+
+class RAP(Parameters, NestedParts):
     """A model on a stream; subclasses say what y is (`_targets`, `_settings`) and what comes out (`_predictions`)."""
 
     learners_: list[Engine]
@@ -42,13 +48,25 @@ class RAP(Parameters, BaseEstimator):
     # --- learning -----------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn the rows in order."""
-        refuse_no_weight(sample_weight)
-        return self._take(X, y, sample_weight, reset=True)
+        """Forget everything, then learn the rows in order, each once.
 
-    def _take(self, *batch: Any, reset: bool) -> Self:
+        The rows are taken as a stream. Older ones are forgotten where that predicts the next better, so `score` on the
+        same rows can be low. For a table whose rows have no order use `memory="all"`: all rows weigh the same, and are
+        learnt in an order of their own, since a table may be sorted.
+
+        >>> from sklearn.datasets import load_diabetes
+        >>> from streamlasso import RAPRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> round(RAPRegressor(memory="all").fit(X, y).score(X, y), 2)
+        0.51
+        """
+        refuse_no_weight(sample_weight)
+        return self._take(X, y, sample_weight, reset=True, ordered=not is_all(self.memory))
+
+    def _take(self, *batch: Any, reset: bool, ordered: bool = True) -> Self:
         with as_before_if_refused(self):
             rows = self._ready(*batch, reset=reset)
+            rows = rows if ordered else rows.shuffled()
             self._learn(rows)
         return self._settle(rows)
 

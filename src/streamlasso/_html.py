@@ -52,8 +52,9 @@ def learnt_html(name: str, learners: Sequence[Any], models: Mapping[Any, Any], f
 
 
 def selected_html(model: Any) -> str:
-    """A `Selected` by itself, which knows its features by number only."""
-    return _page(f'<div class="models">{model_card(model, [f"x{j}" for j in range(len(model.coef))])}</div>')
+    """A `Selected` by itself; features without names go by their numbers."""
+    names = getattr(model.coef, "names", None) or [f"x{j}" for j in range(len(model.coef))]
+    return _page(f'<div class="models">{model_card(model, names)}</div>')
 
 
 def facts_html(title: str, facts: Mapping[str, str], picture: str = "") -> str:

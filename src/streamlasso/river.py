@@ -22,6 +22,7 @@ from streamlasso.core.dict_rows import DictRows, number
 from streamlasso.core.engine import Engine
 from streamlasso.core.selected import Selected
 from streamlasso.core.values import first_unfit
+from streamlasso.estimators.coefficients import with_names
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -132,7 +133,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     intercept_, lambda_, lambda_max_ : float
         The intercept, the penalty, and the smallest penalty at which all coefficients are 0.
     selected_ : Selected
-        Of a mixture, its selected model; its `coef` follows the order of `coef_`.
+        Of a mixture, its selected model; its `coef` has the names and the order of `coef_`.
     {ATTRIBUTES}
 
     Examples
@@ -142,7 +143,8 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
     MAE: 0.225465
-    >>> [list(model.coef_)[j] for j in model.selected_.support]
+    >>> best = model.selected_
+    >>> [best.coef.names[j] for j in best.support]
     ['gallup', 'ipsos', 'morning_consult', 'rasmussen', 'you_gov']
     """
 
@@ -222,8 +224,8 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
 
     @property
     def selected_(self) -> Selected:
-        """Of a mixture, its selected model; its `coef` follows the order of `coef_`."""
-        return self.learners_[0].selected()
+        """Of a mixture, its selected model; its `coef` has the names and the order of `coef_`."""
+        return with_names(self.learners_[0].selected(), self.columns_.names)
 
 
 class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
@@ -393,7 +395,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
 
     @property
     def selected_(self) -> dict[Hashable, Selected]:
-        return {label: learner.selected() for label, learner in self._models.items()}
+        return {label: with_names(learner.selected(), self.columns_.names) for label, learner in self._models.items()}
 
 
 # --- classes --------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from streamlasso import checkpoint
 from streamlasso._html import learnt_html
 from streamlasso.core.engine import Engine
 from streamlasso.core.selected import Selected
+from streamlasso.estimators.coefficients import with_names
 from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.parameters import Parameters
 from streamlasso.estimators.validation import as_before_if_refused, features_of, refuse_no_weight, weights_of
@@ -58,7 +59,7 @@ class RAP(Parameters, NestedParts):
         >>> from streamlasso import RAPRegressor
         >>> X, y = load_diabetes(return_X_y=True)
         >>> round(RAPRegressor(memory="all").fit(X, y).score(X, y), 2)
-        0.51
+        0.52
         """
         refuse_no_weight(sample_weight)
         return self._take(X, y, sample_weight, reset=True, ordered=not is_all(self.memory))
@@ -171,6 +172,10 @@ class RAP(Parameters, NestedParts):
     def _sparse_models(self) -> dict[Any, Selected]:
         """One model per class, or one by the name None; of a mixture the selected one."""
         return {None: self._first.single()}
+
+    def _named_model(self, model: Selected) -> Selected:
+        """Its coefficients have the names of the features, if these have names."""
+        return with_names(model, self._names) if hasattr(self, "feature_names_in_") else model
 
     @property
     def _names(self) -> list[str]:

@@ -47,7 +47,8 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
     lambda_, lambda_max_ : float, or ndarray of shape (n_classes,)
         The penalty, and the smallest penalty at which all coefficients are 0.
     selected_ : Selected, or list of Selected
-        Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support.
+        Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support. If the
+        features have names, so has coef: `selected_.coef["wind"]`.
     {ARRAY_ATTRIBUTES}
 
     Examples
@@ -146,7 +147,7 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
 
     @property
     def selected_(self) -> Selected | list[Selected]:
-        models = [learner.selected() for learner in self._fitted()]
+        models = [self._named_model(learner.selected()) for learner in self._fitted()]
         return models[0] if len(models) == 1 else models
 
     def _sparse_models(self) -> dict[Any, Selected]:

@@ -15,7 +15,13 @@ from streamlasso.core.selected import Selected
 from streamlasso.estimators.coefficients import with_names
 from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.parameters import Parameters
-from streamlasso.estimators.validation import as_before_if_refused, features_of, refuse_no_weight, weights_of
+from streamlasso.estimators.validation import (
+    as_before_if_refused,
+    features_of,
+    names_with_new,
+    refuse_no_weight,
+    weights_of,
+)
 from streamlasso.settings import build_learner, is_all
 
 
@@ -46,6 +52,11 @@ class RAP(Parameters, NestedParts):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "learners_")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     # --- learning -----------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -72,11 +83,15 @@ class RAP(Parameters, NestedParts):
         return self._settle(rows)
 
     def _ready(self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, reset: bool) -> Rows:
-        """Check everything before the first row is learnt."""
+        """Check everything before the first row is learnt. New columns of a frame, after the known ones, were 0."""
+        new = [] if reset else names_with_new(self, X)
+        if new:
+            self._name(new)
         X = features_of(self, X, reset=reset)
         targets, classes = self._targets(y, len(X), classes, reset=reset)
         weights = weights_of(sample_weight, len(X))
         learners = self._new_learners(X.shape[1], len(targets)) if reset else self.learners_
+        learners = [learner.grown(len(new)) for learner in learners] if new else learners
         return Rows(X, targets, weights, learners, classes)
 
     def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
@@ -128,8 +143,10 @@ class RAP(Parameters, NestedParts):
     # --- predicting ---------------------------------------------------------------------------------------------------
 
     def _decide(self, X: Any) -> np.ndarray:
-        """eta (row, learner)."""
+        """eta (row, learner). New columns of a frame, after the known ones, have no coefficient yet."""
         learners = self._fitted()
+        if names_with_new(self, X):
+            X = X[list(self.feature_names_in_)]
         X = features_of(self, X, reset=False)
         return np.column_stack([learner.decision(X) for learner in learners])
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from streamlasso.core.selected import Selected
-from streamlasso.estimators.base import RAP
+from streamlasso.estimators.base import RAP, Rows
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -82,6 +82,11 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
         if classes is not None and not np.array_equal(named_classes(classes), self.classes_):
             raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
         return self.classes_
+
+    def _settle(self, rows: Rows) -> Self:
+        if hasattr(self, "_recent") and self._recent.n_features < rows.X.shape[1]:
+            self._recent = self._recent.grown(rows.X.shape[1])
+        return super()._settle(rows)
 
     # --- for a stream that shows its classes as it goes ---------------------------------------------------------------
 

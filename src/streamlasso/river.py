@@ -432,9 +432,10 @@ class StreamEncoder(base.Transformer):
         """Learn a row: its levels, and the last value of each name."""
         self._rows.learn(x)
 
-    def transform_one(self, x: dict[Any, Any]) -> dict[str, float]:
+    def transform_one(self, x: dict[Any, Any]) -> dict[Hashable, Any]:
         """The features of a row that follows the last one learnt; or of that one, if it is given again."""
-        return self._rows.features(x)
+        features: dict[Hashable, Any] = dict(self._rows.features(x).items())
+        return features
 
 
 # --- classes --------------------------------------------------------------------------------------------------------

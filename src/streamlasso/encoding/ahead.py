@@ -25,17 +25,17 @@ def without_target(
     time: str | None = None,
 ) -> Encoder:
     """The encoder of a table by its first rows, where there is nothing to predict; the options of `encoder_for`."""
-    for option, names in {"keep": keep, "drop": drop}.items():
-        if isinstance(names, str):
-            raise ValueError(f"{option}={names!r} is not a list: use [{names!r}]")
-    options = {"keep": list(keep or ()), "drop": list(drop or ()), "time": time}
-    for option, names in {**options, "time": [time] if time else []}.items():
+    for option, given in {"keep": keep, "drop": drop}.items():
+        if isinstance(given, str):
+            raise ValueError(f"{option}={given!r} is not a list: use [{given!r}]")
+    keep, drop = list(keep or ()), list(drop or ())
+    for option, names in {"keep": keep, "drop": drop, "time": [time] if time else []}.items():
         for name in names:
             if name not in rows.schema.names:
                 raise ValueError(f"{option}: {name!r} is not a column: {suggestion(name, rows.schema.names)}")
     formats = detect_formats(rows)
     try:
-        encoder = encoder_for(rows, Target(NO_TARGET, "gaussian"), formats, **options)
+        encoder = encoder_for(rows, Target(NO_TARGET, "gaussian"), formats, keep=keep, drop=drop, time=time)
     except ValueError as error:
         if NO_TARGET not in str(error):
             raise

@@ -128,6 +128,8 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
         """The rows by the names of their columns: those of a frame, or x0, x1, ..."""
         if issparse(X):
             raise TypeError("X is a sparse matrix, which holds numbers only: give it to the model without an encoder")
+        if isinstance(X, pyarrow.RecordBatch):
+            X = pyarrow.Table.from_batches([X])
         framed = hasattr(X, "columns") and hasattr(X, "shape")
         X = validate_data(
             self,
@@ -173,9 +175,7 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
             if record["feature_names_in"] is not None:
                 encoder.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"{str(path)!r} is not an encoder that was saved by StreamEncoder.save: {error}"
-            ) from error
+            raise ValueError(f"{str(path)!r} was not written by StreamEncoder.save, or was altered: {error}") from error
         return encoder
 
     def __sklearn_tags__(self) -> Any:

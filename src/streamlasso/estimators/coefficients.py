@@ -51,7 +51,8 @@ class Coefficients(np.ndarray):
             return repr(np.asarray(self))
         values = np.asarray(self)
         shown = largest(values, MOST_PRINTED)
-        more, zeros = np.count_nonzero(values) - len(shown), np.count_nonzero(values == 0)
+        zeros = int(np.sum(values == 0))
+        more = self.size - zeros - len(shown)
         if zeros == self.size:
             return f"Coefficients(all {zeros:,} are 0)"
         words = [", ".join(f"{self.names[j]}: {number(values[j])}" for j in shown)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator
@@ -9,7 +10,12 @@ from sklearn.base import BaseEstimator
 from streamlasso.settings import as_family, as_penalty, as_tuner, memory_of
 
 #: How each setting becomes the part that it stands for.
-PARTS = {"family": as_family, "memory": memory_of, "penalty": as_penalty, "tuner": as_tuner}
+PARTS: dict[str, Callable[[Any], Any]] = {
+    "family": as_family,
+    "memory": memory_of,
+    "penalty": as_penalty,
+    "tuner": as_tuner,
+}
 
 
 class NestedParts(BaseEstimator):

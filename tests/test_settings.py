@@ -390,6 +390,30 @@ def test_a_refused_change_changes_nothing(changes, words):
     assert model.get_params() == DEFAULTS
 
 
+class OwnStep(Tuner):
+    """A tuner as a user would write it."""
+
+    def __init__(self, share=0.01):
+        self.share = share
+
+    def update(self, lam, slope, norm, lam_max, state):
+        return lam - self.share * lam_max * np.sign(slope)
+
+
+def test_parts_of_your_own_have_parameters_too():
+    model = RAPRegressor(tuner=OwnStep(0.1), penalty=OddPenalty(0.5), memory=Odd(decay=0.9))
+    assert clone(model).set_params(tuner__share=0.2, penalty__l1_ratio=0.7, memory__length=9).get_params() == {
+        **model.get_params(),
+        "tuner": OwnStep(0.2),
+        "penalty": OddPenalty(0.7),
+        "memory": Odd(decay=0.9, length=9),
+        "tuner__share": 0.2,
+        "penalty__l1_ratio": 0.7,
+        "memory__length": 9,
+    }
+    assert model.tuner.share == 0.1
+
+
 def test_a_fitted_model_is_not_changed_through_its_parts():
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = RAPRegressor(tuner=Fixed(0.1)).fit(X, X[:, 0]).set_params(tuner__lam=5.0)

@@ -17,6 +17,7 @@ from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.parameters import Parameters
 from streamlasso.estimators.validation import (
     as_before_if_refused,
+    dense,
     features_of,
     names_with_new,
     refuse_no_weight,
@@ -87,7 +88,7 @@ class RAP(Parameters, NestedParts):
         new = [] if reset else names_with_new(self, X)
         if new:
             self._name(new)
-        X = features_of(self, X, reset=reset)
+        X = features_of(self, dense(X), reset=reset)
         targets, classes = self._targets(y, len(X), classes, reset=reset)
         weights = weights_of(sample_weight, len(X))
         learners = self._new_learners(X.shape[1], len(targets)) if reset else self.learners_
@@ -147,7 +148,7 @@ class RAP(Parameters, NestedParts):
         learners = self._fitted()
         if names_with_new(self, X):
             X = X[list(self.feature_names_in_)]
-        X = features_of(self, X, reset=False)
+        X = features_of(self, dense(X), reset=False)
         return np.column_stack([learner.decision(X) for learner in learners])
 
     # --- what it is ---------------------------------------------------------------------------------------------------

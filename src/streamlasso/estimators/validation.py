@@ -43,12 +43,11 @@ def as_before_if_refused(estimator: BaseEstimator) -> Iterator[None]:
 def features_of(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> np.ndarray:
     """X as the engine takes it, `least` columns or more. A plain array of the right shape goes straight through.
 
-    A sparse matrix becomes a dense array, if it is not too large. Categories are not numbers, even if they look so.
+    Categories are not numbers, even if they look so.
     """
     named = hasattr(estimator, "feature_names_in_")
     if reset or named or not _is_plain(X, 2) or X.shape != (X.shape[0] or None, estimator.n_features_in_):
         _refuse_categories(X)
-        X = _dense(X)
         with _named_if_no_number("X"):
             X = validate_data(
                 estimator,
@@ -72,8 +71,8 @@ def names_with_new(estimator: Any, X: Any) -> list[str]:
     return names if len(names) > len(known) and names[: len(known)] == known else []
 
 
-def _dense(X: Any) -> Any:
-    """A sparse matrix as an array; anything else as it is."""
+def dense(X: Any) -> Any:
+    """A sparse matrix as an array, if that is not too large; anything else as it is."""
     if not issparse(X):
         return X
     if np.prod(X.shape, dtype=float) > LARGEST_SPARSE:

@@ -66,14 +66,15 @@ def features_of(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> np.nd
 
 def names_with_new(estimator: Any, X: Any) -> list[str]:
     """The names of the columns of X, if they are those of the model and more after them; otherwise none."""
-    known = list(getattr(estimator, "feature_names_in_", []))
-    names = list(getattr(X, "columns", [])) if known else []
-    return names if len(names) > len(known) and names[: len(known)] == known else []
+    if type(X) is np.ndarray or not hasattr(X, "columns"):
+        return []
+    known, names = list(getattr(estimator, "feature_names_in_", [])), list(X.columns)
+    return names if 0 < len(known) < len(names) and names[: len(known)] == known else []
 
 
 def dense(X: Any) -> Any:
     """A sparse matrix as an array, if that is not too large; anything else as it is."""
-    if not issparse(X):
+    if type(X) is np.ndarray or not issparse(X):
         return X
     if np.prod(X.shape, dtype=float) > LARGEST_SPARSE:
         rows, columns = X.shape

@@ -1,8 +1,8 @@
-"""Rows in memory as a table: frames of pandas, polars and pyarrow, arrays, dictionaries."""
+"""Rows in memory as a table: frames of pandas, polars and pyarrow, and arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,17 +19,6 @@ def table_of(X: Any, names: Sequence[str]) -> pyarrow.RecordBatch:
     {'x': [1.0, 2.5], 'word': ['a', None]}
     """
     return pyarrow.RecordBatch.from_arrays([cells_of(column) for column in _columns(X)], names=list(names))
-
-
-def table_of_rows(rows: Iterable[Mapping[str, Any]], names: Sequence[str]) -> pyarrow.RecordBatch:
-    """Rows that are dictionaries; a name that is absent is a missing value.
-
-    >>> from streamlasso.encoding.frames import table_of_rows
-    >>> table_of_rows([{"x": 1}, {"y": "a"}], ["x", "y"]).to_pydict()
-    {'x': [1, None], 'y': [None, 'a']}
-    """
-    rows = list(rows)
-    return pyarrow.RecordBatch.from_arrays([cells_of([row.get(name) for row in rows]) for name in names], names=names)
 
 
 def _columns(X: Any) -> list[Any]:

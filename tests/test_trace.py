@@ -488,9 +488,9 @@ def test_the_figure_of_the_default_shows_who_was_active_when():
     np.testing.assert_array_equal(summary.lam, trace.selected.lam)
     np.testing.assert_array_equal(summary.coef, trace.selected.coef)
     np.testing.assert_array_equal(summary.lam_range[:, 0, 0], trace.selected.lam)
-    raster = trace.plot().axes[-1].images[0].get_array()
-    white = np.all(raster == 1, axis=2)
-    np.testing.assert_array_equal(white, trace.selected.coef.T == 0)
+    (image,) = (image for axes in trace.plot().axes for image in axes.images)
+    blank = np.all(image.get_array() == image.get_array()[0, 0], axis=2)
+    np.testing.assert_array_equal(blank, trace.selected.coef.T == 0, err_msg="the first row has an empty model")
     assert len(set(trace.selected.n_active.tolist())) > 5
     entered = {change.t for change in trace.changes() if change.entered}
     assert any(200 <= t < 250 for t in entered)

@@ -159,6 +159,20 @@ def test_coefficients_of_the_selected_model_have_names():
         regressor().selected_.coef["z"]
 
 
+def test_the_selected_models_of_several_classes_are_shown_by_class():
+    X = framed()
+    y = np.where(X["c"] > 0.5, "high", np.where(X["c"] < -0.5, "low", "<b>"))
+    of_classes = RAPClassifier().partial_fit(X, y).selected_
+    of_river = taught(river.RAPClassifier(), X.to_dict("records"), y.tolist()).selected_
+    for best, shown in ((of_classes, ["<b>", "high", "low"]), (of_river, list(of_river))):
+        page = Page(best._repr_html_())
+        assert page.tags.count("h4") == 3
+        assert all(f"{label}: selected model" in page.text for label in shown)
+        again = pickle.loads(pickle.dumps(best))
+        assert again._repr_html_() == best._repr_html_()
+    assert river.RAPClassifier().selected_._repr_html_() == ""
+
+
 def test_what_is_made_of_named_coefficients_is_a_plain_array():
     coef = regressor().selected_.coef
     for made in (coef * 2, coef[:2], np.abs(coef), -coef, coef @ np.eye(4), coef[coef != 0]):

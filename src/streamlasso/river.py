@@ -22,7 +22,7 @@ from streamlasso.core.dict_rows import DictRows, number
 from streamlasso.core.engine import Engine
 from streamlasso.core.selected import Selected
 from streamlasso.core.values import first_unfit
-from streamlasso.estimators.coefficients import with_names
+from streamlasso.estimators.coefficients import SelectedByClass, with_names
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -395,7 +395,8 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
 
     @property
     def selected_(self) -> dict[Hashable, Selected]:
-        return {label: with_names(learner.selected(), self.columns_.names) for label, learner in self._models.items()}
+        names = self.columns_.names
+        return SelectedByClass({label: with_names(each.selected(), names) for label, each in self._models.items()})
 
 
 class StreamEncoder(base.Transformer):

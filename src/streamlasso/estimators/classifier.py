@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 
 from streamlasso.core.selected import Selected
 from streamlasso.estimators.base import RAP, Rows
+from streamlasso.estimators.coefficients import SelectedOfClasses
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -153,7 +154,7 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
     @property
     def selected_(self) -> Selected | list[Selected]:
         models = [self._named_model(learner.selected()) for learner in self._fitted()]
-        return models[0] if len(models) == 1 else models
+        return models[0] if len(models) == 1 else SelectedOfClasses(models, self.classes_.tolist())
 
     def _sparse_models(self) -> dict[Any, Selected]:
         models = [learner.single() for learner in self._fitted()]

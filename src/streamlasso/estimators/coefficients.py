@@ -1,4 +1,4 @@
-"""Coefficients that know their features."""
+"""Selected models as users see them: their coefficients know their features, and a notebook shows them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from streamlasso._html import largest
+from streamlasso._html import largest, selected_html
 from streamlasso._text import count, number
 from streamlasso.core.selected import Selected
 
@@ -67,3 +67,21 @@ def with_names(model: Selected, names: Iterable[Hashable]) -> Selected:
     """The model with coefficients that have names; there may be fewer features than coefficients."""
     names = list(names)
     return model._replace(coef=Coefficients(model.coef[: len(names)], names))
+
+
+class SelectedOfClasses(list[Selected]):
+    """Selected models, one per class; in a notebook, one card each."""
+
+    def __init__(self, models: Iterable[Selected], labels: Iterable[Any]) -> None:
+        super().__init__(models)
+        self.labels = list(labels)
+
+    def _repr_html_(self) -> str:
+        return selected_html(*self, labels=self.labels)
+
+
+class SelectedByClass(dict[Hashable, Selected]):
+    """The same by the names of the classes."""
+
+    def _repr_html_(self) -> str:
+        return selected_html(*self.values(), labels=list(self)) if self else ""

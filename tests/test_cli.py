@@ -40,6 +40,16 @@ def test_interruption_is_status_130(monkeypatch, tmp_path, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_the_package_runs_as_the_command():
+    """`python -m streamlasso` where the script is not on the path."""
+    command = [sys.executable, "-m", "streamlasso"]
+    done = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == __version__
+    refused = subprocess.run([*command, "run", "no such file", "--target", "y"], capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("streamlasso: no such file")
+
+
 def test_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.strip() == __version__

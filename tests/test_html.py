@@ -1,5 +1,6 @@
 """In a notebook: the HTML of a model says what it has learnt, and user text stays text."""
 
+import pickle
 from html.parser import HTMLParser
 
 import numpy as np
@@ -134,7 +135,50 @@ def test_only_the_largest_coefficients_are_shown():
 def test_selected_by_itself():
     model = regressor()
     page = Page(model.selected_._repr_html_())
-    assert next(row[0] for row in page.table if len(row) == 3) == "x2"
+    shown = {row[0]: row[2] for row in page.table if len(row) == 3}
+    assert next(iter(shown)) == "c"
+    assert shown == {name: f"{model.selected_.coef[name]:.3g}" for name in shown}
+    unnamed = RAPRegressor().partial_fit(rows(200), rows(200) @ [0.5, 1.0, -2.0, 0.0])
+    assert next(row[0] for row in Page(unnamed.selected_._repr_html_()).table if len(row) == 3) == "x2"
+
+
+def test_coefficients_of_the_selected_model_have_names():
+    X = framed()
+    y = np.where(X["c"] > 0.5, "a", np.where(X["c"] < -0.5, "b", "c"))
+    of_classes = RAPClassifier().partial_fit(X, y).selected_
+    of_river = taught(river.RAPRegressor(), X.to_dict("records"), (X["c"] - X["b"]).tolist()).selected_
+    for best in (regressor().selected_, *of_classes, of_river):
+        assert set(best.coef.names) == set(X.columns)
+        for j, name in enumerate(best.coef.names):
+            assert best.coef[name] == np.asarray(best.coef)[j] == best.coef[j]
+        again = pickle.loads(pickle.dumps(best))
+        assert (again.coef.names, again.coef.tolist()) == (best.coef.names, best.coef.tolist())
+        words = [f"{name}: {best.coef[name]:.3g}" for name in best.coef.names if best.coef[name]]
+        assert all(word in str(best.coef) for word in words or ["all 4 are 0"])
+    with pytest.raises(KeyError, match="is not a feature: use one of b, "):
+        regressor().selected_.coef["z"]
+
+
+def test_the_selected_models_of_several_classes_are_shown_by_class():
+    X = framed()
+    y = np.where(X["c"] > 0.5, "high", np.where(X["c"] < -0.5, "low", "<b>"))
+    of_classes = RAPClassifier().partial_fit(X, y).selected_
+    of_river = taught(river.RAPClassifier(), X.to_dict("records"), y.tolist()).selected_
+    for best, shown in ((of_classes, ["<b>", "high", "low"]), (of_river, list(of_river))):
+        page = Page(best._repr_html_())
+        assert page.tags.count("h4") == 3
+        assert all(f"{label}: selected model" in page.text for label in shown)
+        again = pickle.loads(pickle.dumps(best))
+        assert again._repr_html_() == best._repr_html_()
+    assert river.RAPClassifier().selected_._repr_html_() == ""
+
+
+def test_what_is_made_of_named_coefficients_is_a_plain_array():
+    coef = regressor().selected_.coef
+    for made in (coef * 2, coef[:2], np.abs(coef), -coef, coef @ np.eye(4), coef[coef != 0]):
+        assert type(made) is np.ndarray
+    assert float(coef.sum()) == pytest.approx(np.asarray(coef).sum())
+    assert repr(coef.round(1)) == repr(np.asarray(coef).round(1))
 
 
 def test_an_empty_model():

@@ -7,12 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from streamlasso import RAPClassifier, RAPRegressor, families, memories, penalties, tuners
 from streamlasso.families import Binomial, Family, Gamma, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting, Forgetting, Memory, Window
+from streamlasso.network import StreamingNetwork
 from streamlasso.penalties import L1, ElasticNet, Penalty, Ridge
-from streamlasso.settings import as_family, as_memory, as_penalty, as_tuner, build_learner, parse_memory
+from streamlasso.run.options import Options
+from streamlasso.settings import as_family, as_memory, as_penalty, as_tuner, build_learner, memory_of
 from streamlasso.tuners import LARS, SGD, Fixed, LogRMS, Mixture, Tuner
 
 DEFAULTS = RAPRegressor().get_params()
@@ -57,8 +63,33 @@ def test_a_word_of_the_command_line_works_in_python():
     assert (as_tuner("mixture"), as_tuner("logrms")) == (Mixture(), LogRMS())
     assert (as_penalty("l1"), as_penalty("elasticnet"), as_penalty("ridge")) == (L1(), ElasticNet(), Ridge())
     for word in ("0.9", "1", "500"):
-        assert parse_memory(word) == as_memory(float(word), LogRMS())
-    assert parse_memory("auto") is parse_memory(None) is None
+        assert as_memory(word, LogRMS()) == as_memory(float(word), LogRMS()) == memory_of(word)
+    assert memory_of("auto") is memory_of(None) is None
+    assert as_memory("all", LogRMS()) == as_memory("all", Mixture()) == Forgetting(1.0)
+
+
+@pytest.mark.parametrize("memory", ["0.9", "500", "all", "auto"])
+def test_the_command_reads_a_memory_as_python_does(memory):
+    assert memory_of(Options("data.csv", "y", memory=memory).settings()["memory"]) == memory_of(memory)
+
+
+def test_all_rows_are_a_fixed_table():
+    """Nothing is forgotten, and nothing is carried from row to row; a factor of 1 only does the former."""
+    assert (built(memory="all")["memory"], built(memory="all")["tuner"]) == (Forgetting(1.0), Mixture(carry=False))
+    assert built(memory="all", tuner=Mixture(starts=3))["tuner"] == Mixture(starts=3, carry=False)
+    assert built(memory="all", tuner="logrms")["tuner"] == LogRMS()
+    assert built(memory=1.0)["tuner"] == Mixture()
+
+
+@pytest.mark.parametrize("memory", ["1.2", "0", "-1", "2.5", "soon", "nan", ""])
+def test_the_command_refuses_a_memory_in_the_words_of_python(memory):
+    with pytest.raises(ValueError) as in_python:
+        memory_of(memory)
+    with pytest.raises(ValueError) as on_the_command_line:
+        Options("data.csv", "y", memory=memory)
+    said, _, advice = str(on_the_command_line.value).partition(" is ")
+    assert said == f"--memory {memory}"
+    assert str(in_python.value).partition(" is ")[2] == advice
 
 
 @dataclass(frozen=True)
@@ -107,7 +138,7 @@ def test_no_memory_is_left_to_a_mixture_and_is_a_factor_for_the_others():
     assert all(as_memory(None, tuner) == Forgetting(0.99) for tuner in tuners.EXAMPLES)
 
 
-MEMORIES = ["a forgetting factor in (0, 1]", "a number of rows above 1", "a Memory object or None"]
+MEMORIES = ["a forgetting factor in (0, 1]", "a number of rows above 1", "'all' or 'auto', a Memory object or None"]
 REFUSED = [
     ("family", "normal", ["family='normal'", "'gaussian'", "'binomial'", "'poisson'", "'gamma'", "a Family object"]),
     ("family", Gaussian, ["family=", "a Family object"]),
@@ -118,7 +149,9 @@ REFUSED = [
     ("memory", np.nan, ["memory=nan", "(0, 1]"]),
     ("memory", np.inf, ["memory=inf", "(0, 1]"]),
     ("memory", True, ["memory=True", *MEMORIES]),
-    ("memory", "0.9", ["memory='0.9'", *MEMORIES]),
+    ("memory", np.float64(1.2), ["memory=1.2 is not a forgetting factor: use a number in (0, 1]"]),
+    ("memory", "1.2", ["memory=1.2 is not a forgetting factor: use a number in (0, 1]"]),
+    ("memory", "none", ["memory='none'", *MEMORIES]),
     ("memory", [0.9], ["memory=[0.9]", *MEMORIES]),
     ("penalty", "l2", ["penalty='l2'", "'l1', 'elasticnet', 'ridge'", "a Penalty object"]),
     ("penalty", L1, ["penalty=", "a Penalty object"]),
@@ -283,3 +316,122 @@ def test_parts_are_frozen_values(part):
     for name in arguments:
         with pytest.raises(AttributeError):
             setattr(part, name, 0.5)
+
+
+# --- parameters of parts ----------------------------------------------------------------------------------------------
+
+EVERY_PART = [
+    *families.EXAMPLES,
+    *memories.EXAMPLES,
+    *penalties.EXAMPLES,
+    *tuners.EXAMPLES,
+    AdaptiveForgetting(),
+    Mixture(),
+]
+
+
+@pytest.mark.parametrize("part", EVERY_PART, ids=str)
+def test_a_part_can_be_read_and_rebuilt_by_its_parameters(part):
+    assert type(part)(**part.get_params()) == part == part.set_params(**part.get_params())
+    assert clone(part) == part
+    with pytest.raises(ValueError, match=rf"colour='red' is no parameter of {type(part).__name__}"):
+        part.set_params(colour="red")
+
+
+def test_a_changed_part_is_another_part_and_is_checked():
+    part = Fixed(0.1)
+    assert (part.set_params(lam=0.2), part) == (Fixed(0.2), Fixed(0.1))
+    with pytest.raises(ValueError, match=r"Fixed\(lam=-1\)"):
+        part.set_params(lam=-1)
+
+
+def test_the_parameters_of_parts_are_those_of_the_estimator():
+    model = RAPRegressor(tuner=Fixed(0.1), memory=Forgetting(0.9), penalty=ElasticNet(0.5))
+    nested = {name: value for name, value in model.get_params().items() if "__" in name}
+    assert nested == {"tuner__lam": 0.1, "memory__r": 0.9, "penalty__l1_ratio": 0.5}
+    model.set_params(tuner__lam=0.2, memory__r=0.8, penalty=L1(), batch_size=2)
+    assert (model.tuner, model.memory, model.penalty, model.batch_size) == (Fixed(0.2), Forgetting(0.8), L1(), 2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "changes", "expected"),
+    [
+        ({"memory": 0.99}, {"memory__r": 0.9}, {"memory": Forgetting(0.9)}),
+        ({"memory": 500}, {"memory__n": 60}, {"memory": Window(60)}),
+        ({"tuner": "logrms"}, {"tuner__step_size": 0.2}, {"tuner": LogRMS(0.2)}),
+        ({}, {"tuner__starts": 3}, {"tuner": Mixture(starts=3)}),
+        ({}, {"tuner": Fixed(1.0), "tuner__lam": 3.0}, {"tuner": Fixed(3.0)}),
+    ],
+    ids=str,
+)
+def test_a_word_has_the_parameters_of_its_part(settings, changes, expected):
+    for model in (RAPRegressor(**settings), RAPClassifier(**settings), StreamingNetwork(**settings)):
+        if isinstance(model, StreamingNetwork) and "tuner__starts" in changes:
+            continue
+        changed = model.set_params(**changes)
+        assert {name: getattr(changed, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"batch_size": 7, "tuner__lam": 1}, "lam=1 is no parameter of Mixture: use powers"),
+        ({"batch_size": 7, "memory__r": 0.5}, "memory=None has no parameters"),
+        ({"batch_size": 7, "tuner__starts": -1}, "Mixture(starts=-1)"),
+        ({"batch_size": 7, "family__x": 1}, "x=1 is no parameter of Gaussian: it has none"),
+        ({"colour__x": 1}, "Invalid parameter 'colour'"),
+    ],
+)
+def test_a_refused_change_changes_nothing(changes, words):
+    model = RAPRegressor()
+    with pytest.raises(ValueError) as error:
+        model.set_params(**changes)
+    assert words in str(error.value)
+    assert model.get_params() == DEFAULTS
+
+
+class OwnStep(Tuner):
+    """A tuner as a user would write it."""
+
+    def __init__(self, share=0.01):
+        self.share = share
+
+    def update(self, lam, slope, norm, lam_max, state):
+        return lam - self.share * lam_max * np.sign(slope)
+
+
+def test_parts_of_your_own_have_parameters_too():
+    model = RAPRegressor(tuner=OwnStep(0.1), penalty=OddPenalty(0.5), memory=Odd(decay=0.9))
+    assert clone(model).set_params(tuner__share=0.2, penalty__l1_ratio=0.7, memory__length=9).get_params() == {
+        **model.get_params(),
+        "tuner": OwnStep(0.2),
+        "penalty": OddPenalty(0.7),
+        "memory": Odd(decay=0.9, length=9),
+        "tuner__share": 0.2,
+        "penalty__l1_ratio": 0.7,
+        "memory__length": 9,
+    }
+    assert model.tuner.share == 0.1
+
+
+def test_a_fitted_model_is_not_changed_through_its_parts():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = RAPRegressor(tuner=Fixed(0.1)).fit(X, X[:, 0]).set_params(tuner__lam=5.0)
+    assert (model.lambda_, model.partial_fit(X, X[:, 0]).lambda_) == (0.1, 0.1)
+    assert model.fit(X, X[:, 0]).lambda_ == 5.0
+
+
+def test_a_grid_over_the_parameters_of_parts_is_one_over_parts():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    y = X[:, 0] + rng.normal(size=120)
+    lams, factors = [0.0, 0.05, 3.0], [0.5, 1.0]
+    model = make_pipeline(StandardScaler(), RAPRegressor(tuner=Fixed(1.0), memory=Forgetting(0.9)))
+    nested = {"rapregressor__memory__r": factors, "rapregressor__tuner__lam": lams}
+    whole = {
+        "rapregressor__memory": [Forgetting(r) for r in factors],
+        "rapregressor__tuner": [Fixed(lam) for lam in lams],
+    }
+    scores = [GridSearchCV(model, grid, cv=3).fit(X, y).cv_results_["mean_test_score"] for grid in (nested, whole)]
+    np.testing.assert_array_equal(*scores)
+    assert len(set(scores[0])) == 6

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.metrics import log_loss, mean_gamma_deviance, mean_poisson_deviance
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
@@ -95,6 +96,16 @@ def what_is_so(model):
     return first.lam, first.lam_max, int(np.count_nonzero(first.coef)), first.effective_size, first.status
 
 
+def assert_selected(trace, t, model):
+    """After row t the trace shows the selected model of each learner."""
+    assert trace.selected.t[t] == t
+    for name in ("lam", "lam_max", "since", "weight", "coef"):
+        expected = np.array([getattr(learner.single(), name) for learner in model.learners_])
+        np.testing.assert_array_equal(
+            getattr(trace.selected, name)[t], np.squeeze(expected, axis=0) if len(expected) == 1 else expected
+        )
+
+
 # --- the plain loop ---------------------------------------------------------------------------------------------------
 
 
@@ -104,12 +115,12 @@ def test_regressor_is_a_plain_loop_to_the_bit(model, weighted):
     X, y = stream_for(model)
     weight = np.random.default_rng(2).integers(0, 3, size=len(y)).astype(float) if weighted else np.ones(len(y))
     weight[0] = 2.0
-    one = RAPRegressor(**model.get_params())
+    one = clone(model)
     trace = progressive(one, X, y, weight if weighted else None, coef=True)
     family = one.learners_[0].settings["family"]
     assert (trace.prediction[0], trace.loss[0]) == (family.mean(0.0), family.loss(y[0], 0.0))
 
-    other = RAPRegressor(**model.get_params())
+    other = clone(model)
     for t in range(len(y)):
         row = X[t : t + 1]
         if t > 0:
@@ -120,8 +131,9 @@ def test_regressor_is_a_plain_loop_to_the_bit(model, weighted):
         assert trace.coef[t].tolist() == other.coef_.tolist()
         assert trace.intercept[t] == other.intercept_
         np.testing.assert_array_equal(np.array([trace[name][t] for name in AFTER]), np.array(what_is_so(other)))
+        assert_selected(trace, t, other)
     assert same_state(one, other)
-    assert trace.last_coef.tolist() == one.coef_.tolist()
+    assert trace.last_coef.tolist() == one.learners_[0].single().coef.tolist()
 
 
 @pytest.mark.parametrize("classes", [["down", "up"], [3, 1, 2], [True, False]])
@@ -142,6 +154,7 @@ def test_classifier_is_a_plain_loop(classes):
         np.testing.assert_array_equal(trace.lam_max[t], other.lambda_max_)
         np.testing.assert_array_equal(np.atleast_2d(trace.coef[t]), other.coef_)
         np.testing.assert_array_equal(trace.n_active[t], np.squeeze(np.count_nonzero(other.coef_, axis=1)))
+        assert_selected(trace, t, other)
     assert same_state(one, other)
     assert trace.y.tolist() == y.tolist()
     assert trace.classes.tolist() == one.classes_.tolist() == sorted(classes)
@@ -390,7 +403,7 @@ def test_repr_says_how_it_went():
     assert f"{trace.loss[1:].mean():.3g}" in words
     assert f"{trace.baseline[1:].mean():.3g}" in words
     assert f"{100 * (1 - trace.loss[1:].mean() / trace.baseline[1:].mean()):.0f} % lower" in words
-    assert f"active {trace.n_active[-1]} of 20" in words
+    assert f"active {trace.selected.n_active[-1]} of 20" in words
 
 
 def test_html_for_notebooks_escapes_names_and_shows_the_figure():
@@ -428,10 +441,8 @@ def test_spread_of_a_memory_that_never_ends_is_the_standard_deviation():
 def with_coef(path):
     """A trace whose coefficients are these."""
     path = np.asarray(path, dtype=float)
-    trace = progressive(
-        RAPRegressor(), np.random.default_rng(0).normal(size=path.shape), np.arange(len(path)), coef=True
-    )
-    return replace(trace, coef=path, spread=np.full(path.shape[1], 2.0))
+    trace = progressive(RAPRegressor(), np.random.default_rng(0).normal(size=path.shape), np.arange(len(path)))
+    return replace(trace, selected=replace(trace.selected, coef=path), spread=np.full(path.shape[1], 2.0))
 
 
 def test_changes_by_hand():
@@ -461,9 +472,61 @@ def test_changes_are_those_that_last(active, least):
     assert [(change.t, change.entered) for change in found] == expected
 
 
-def test_changes_need_the_coefficients():
-    with pytest.raises(ValueError, match="coef=True"):
-        progressive(RAPRegressor(), [[0.0], [1.0]], [0.0, 1.0]).changes()
+# --- the selected model -----------------------------------------------------------------------------------------------
+
+
+def test_the_figure_of_the_default_shows_who_was_active_when():
+    """The average of all models has every feature; what is drawn and printed is sparse, and changes with the truth."""
+    stream = simulate(0)
+    model = RAPRegressor()
+    trace = progressive(model, stream.X, stream.y)
+    assert trace.n_active[-1] == 20
+    assert f"active {len(model.selected_.support)} of 20" in repr(trace)
+    assert len(model.selected_.support) < 20
+    summary = trace.summary()
+    np.testing.assert_array_equal(summary.n_active, trace.selected.n_active)
+    np.testing.assert_array_equal(summary.lam, trace.selected.lam)
+    np.testing.assert_array_equal(summary.coef, trace.selected.coef)
+    np.testing.assert_array_equal(summary.lam_range[:, 0, 0], trace.selected.lam)
+    (image,) = (image for axes in trace.plot().axes for image in axes.images)
+    blank = np.all(image.get_array() == image.get_array()[0, 0], axis=2)
+    np.testing.assert_array_equal(blank, trace.selected.coef.T == 0, err_msg="the first row has an empty model")
+    assert len(set(trace.selected.n_active.tolist())) > 5
+    entered = {change.t for change in trace.changes() if change.entered}
+    assert any(200 <= t < 250 for t in entered)
+
+
+def test_one_model_is_its_own_selected_model():
+    X, y = stream_for(RAPRegressor())
+    trace = progressive(RAPRegressor(memory=0.95, tuner="logrms"), X, y, coef=True)
+    assert trace.selected.is_one_model
+    for name in ("lam", "lam_max", "n_active", "coef"):
+        np.testing.assert_array_equal(getattr(trace.selected, name), getattr(trace, name))
+    assert "selected" not in repr(trace)
+
+
+@pytest.mark.parametrize(("n_rows", "batch_size"), [(1999, 1), (2000, 1), (5003, 1), (5003, 7), (60, 7), (1, 1)])
+def test_the_selected_model_of_a_long_stream_is_kept_now_and_then(n_rows, batch_size):
+    X, y = stream_for(RAPRegressor(), n=n_rows, p=2)
+    settings = dict(memory=0.9, tuner=LogRMS(), batch_size=batch_size)
+    trace = progressive(RAPRegressor(**settings), X, y, coef=True)
+    assert len(trace.selected.t) <= 2000
+    assert trace.selected.t[-1] == n_rows - 1
+    assert np.all(np.diff(trace.selected.t)[:-1] == trace.selected.size)
+    np.testing.assert_array_equal(trace.selected.coef, trace.coef[trace.selected.t])
+    summary = trace.summary()
+    if batch_size == 1:
+        assert set(summary.t) <= set(trace.selected.t)
+        np.testing.assert_array_equal(summary.coef, trace.coef[summary.t])
+
+
+def test_where_the_stream_is_cut_does_not_matter_to_the_selected_model(monkeypatch):
+    X, y = stream_for(RAPRegressor(), n=100)
+    whole = progressive(RAPRegressor(), X, y).selected
+    monkeypatch.setattr(MODULE, "PIECE_ROWS", 3)
+    pieces = progressive(RAPRegressor(), X, y).selected
+    for name in ("t", "lam", "lam_max", "since", "weight", "coef"):
+        np.testing.assert_array_equal(getattr(whole, name), getattr(pieces, name))
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------

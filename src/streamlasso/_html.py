@@ -45,15 +45,20 @@ def learnt_html(name: str, learners: Sequence[Any], models: Mapping[Any, Any], f
         "status": ", ".join(sorted({learner.status for learner in learners})),
     }
     line = " · ".join(f"{fact} <b>{value}</b>" for fact, value in facts.items())
+    return _page(f"<p><b>{escape(name)}</b> · {line}</p>{_cards(models, features)}")
+
+
+def selected_html(*models: Any, labels: Sequence[Any] = (None,)) -> str:
+    """A `Selected` by itself, or one per class; features without names go by their numbers."""
+    names = getattr(models[0].coef, "names", None) or [f"x{j}" for j in range(len(models[0].coef))]
+    return _page(_cards(dict(zip(labels, models, strict=True)), names))
+
+
+def _cards(models: Mapping[Any, Any], features: Sequence[str]) -> str:
     cards = "".join(model_card(model, features, label) for label, model in [*models.items()][:MOST_MODELS])
     more = len(models) - MOST_MODELS
     rest = f"<p>and {more} more classes</p>" if more > 0 else ""
-    return _page(f'<p><b>{escape(name)}</b> · {line}</p><div class="models">{cards}</div>{rest}')
-
-
-def selected_html(model: Any) -> str:
-    """A `Selected` by itself, which knows its features by number only."""
-    return _page(f'<div class="models">{model_card(model, [f"x{j}" for j in range(len(model.coef))])}</div>')
+    return f'<div class="models">{cards}</div>{rest}'
 
 
 def facts_html(title: str, facts: Mapping[str, str], picture: str = "") -> str:

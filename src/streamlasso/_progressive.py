@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from streamlasso.baselines import RunningMean
+from streamlasso.core.engine import Engine
 from streamlasso.core.record import RECORD, STATUS
+from streamlasso.core.selected import Selected
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import losses_of
 from streamlasso.estimators.validation import as_before_if_refused
 from streamlasso.report.spread import spread_of_rows
-from streamlasso.trace import Trace
+from streamlasso.report.summarise import rows_per_stretch
+from streamlasso.trace import SelectedPath, Trace
 
 #: Rows go to the engine in pieces of about this many multiplications, and no more rows, so that a bar can move.
 PIECE_WORK, PIECE_ROWS = 20_000_000, 4096
@@ -59,7 +62,7 @@ def progressive(
     >>> trace  # doctest: +ELLIPSIS
     Trace of 300 rows and 20 features
       half squared error 2..., of the running mean 7.63: 6... % lower
-      lam 0..., lam_max 3.48; active 1... of 20; effective size 20
+      selected model: lam 0..., lam_max 3.48; active 1... of 20; effective size 20
     >>> trace["effective_size"][[0, 1, 299]].round(2)
     array([ 1.  ,  1.95, 20.  ])
     """
@@ -70,20 +73,51 @@ def progressive(
     with as_before_if_refused(model):
         rows = model._ready(X, y, sample_weight, reset=new)
         with _all_or_none(model, rows):
-            record, path = learn_rows(rows, coef, progress)
-            return _trace(model._settle(rows), rows, start, record, path)
+            shown = ShownModels(start, len(rows.X), rows.learners[0].settings["batch_size"])
+            record, path = learn_rows(rows, coef, progress, shown)
+            return _trace(model._settle(rows), rows, start, record, path, shown.path())
 
 
-def learn_rows(rows: Rows, coef: bool, progress: bool | None) -> tuple[np.ndarray, np.ndarray | None]:
+class ShownModels:
+    """The sparse models that are shown of a stream, of a mixture the selected ones: after some rows, evenly spaced.
+
+    every : rows from one to the next, so that a summary has one for each of its stretches
+    """
+
+    def __init__(self, start: int, n_rows: int, batch_size: int) -> None:
+        self.start = start
+        self.every = -(-rows_per_stretch(n_rows) // batch_size) * batch_size
+        self.t: list[int] = []
+        self.models: list[list[Selected]] = []
+
+    def add(self, row: int, learners: list[Engine]) -> None:
+        """The models after a row."""
+        self.t.append(self.start + row)
+        self.models.append([learner.single() for learner in learners])
+
+    def path(self) -> SelectedPath:
+        columns = {
+            name: _one_or_all(np.array([[getattr(model, name) for model in models] for models in self.models]))
+            for name in ("lam", "lam_max", "since", "weight", "coef")
+        }
+        return SelectedPath(np.array(self.t), **columns)
+
+
+def learn_rows(
+    rows: Rows, coef: bool, progress: bool | None, shown: ShownModels | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
     """The record of each row (learner, row, RECORD); if asked for, intercept and coefficients after each row."""
     n_rows, n_features = rows.X.shape
     record = np.empty((len(rows.learners), n_rows, len(RECORD)))
     path = np.empty((len(rows.learners), n_rows, 1 + n_features)) if coef else None
-    for piece in _with_progress(_pieces(rows), n_rows, progress):
+    every = n_rows if shown is None else shown.every
+    for piece in _with_progress(_pieces(rows, every), n_rows, progress):
         weights = None if rows.weights is None else rows.weights[piece]
         for k, (learner, target) in enumerate(zip(rows.learners, rows.targets, strict=True)):
             coefs = None if path is None else path[k, piece]
             learner.learn(rows.X[piece], target[piece], weights, record[k, piece], coefs)
+        if shown is not None and (piece.stop % every == 0 or piece.stop == n_rows):
+            shown.add(piece.stop - 1, rows.learners)
     return record, path
 
 
@@ -102,13 +136,17 @@ def _all_or_none(model: RAPRegressor | RAPClassifier, rows: Rows) -> Iterator[No
         raise
 
 
-def _pieces(rows: Rows) -> Iterator[slice]:
-    """Whole mini-batches, so that where the stream is cut does not matter."""
+def _pieces(rows: Rows, every: int) -> Iterator[slice]:
+    """Whole mini-batches, so that where the stream is cut does not matter; a piece ends after `every` rows."""
     n_rows, n_features = rows.X.shape
     batch_size = rows.learners[0].settings["batch_size"]
     size = min(PIECE_ROWS, PIECE_WORK // n_features**2)
     size = max(size // batch_size, 1) * batch_size
-    return (slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size))
+    start = 0
+    while start < n_rows:
+        stop = min(start + size, start - start % every + every, n_rows)
+        yield slice(start, stop)
+        start = stop
 
 
 def _with_progress(pieces: Iterator[slice], n_rows: int, progress: bool | None) -> Iterator[slice]:
@@ -134,7 +172,9 @@ def _with_progress(pieces: Iterator[slice], n_rows: int, progress: bool | None) 
             bar.stop()
 
 
-def _trace(model: Any, rows: Rows, start: int, record: np.ndarray, path: np.ndarray | None) -> Trace:
+def _trace(
+    model: Any, rows: Rows, start: int, record: np.ndarray, path: np.ndarray | None, selected: SelectedPath
+) -> Trace:
     family = rows.learners[0].settings["family"]
     column = {name: record[:, :, i].T for i, name in enumerate(RECORD)}
     baseline = np.column_stack([RunningMean(family).etas(target) for target in rows.targets])
@@ -152,7 +192,7 @@ def _trace(model: Any, rows: Rows, start: int, record: np.ndarray, path: np.ndar
         baseline=losses_of(family, rows.targets, baseline),
         coef=None if path is None else _one_or_all(path[:, :, 1:].swapaxes(0, 1)),
         intercept=None if path is None else _one_or_all(path[:, :, 0].T),
-        last_coef=_one_or_all(np.array([[learner.coef for learner in rows.learners]]))[0],
+        selected=selected,
         spread=spread_of_rows(rows.X, column["effective_size"][-1, 0]),
         feature_names=tuple(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(rows.X.shape[1])]))),
         classes=rows.classes,

@@ -22,6 +22,7 @@ from streamlasso.core.dict_rows import DictRows, number
 from streamlasso.core.engine import Engine
 from streamlasso.core.selected import Selected
 from streamlasso.core.values import first_unfit
+from streamlasso.estimators.coefficients import SelectedByClass, with_names
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -36,7 +37,7 @@ from streamlasso.estimators.parameters import ATTRIBUTES, FAMILY, METHOD, NAMED_
 from streamlasso.families import Binomial
 from streamlasso.settings import build_learner
 
-__all__ = ["RAPClassifier", "RAPRegressor"]
+__all__ = ["RAPClassifier", "RAPRegressor", "StreamEncoder"]
 
 #: What features are, for both estimators.
 NAMES = """Features have names. A new name is a feature that was 0 until now; a name absent from a row is 0 there. A row
@@ -132,7 +133,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     intercept_, lambda_, lambda_max_ : float
         The intercept, the penalty, and the smallest penalty at which all coefficients are 0.
     selected_ : Selected
-        Of a mixture, its selected model; its `coef` follows the order of `coef_`.
+        Of a mixture, its selected model; its `coef` has the names and the order of `coef_`.
     {ATTRIBUTES}
 
     Examples
@@ -142,7 +143,8 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
     MAE: 0.225465
-    >>> [list(model.coef_)[j] for j in model.selected_.support]
+    >>> best = model.selected_
+    >>> [best.coef.names[j] for j in best.support]
     ['gallup', 'ipsos', 'morning_consult', 'rasmussen', 'you_gov']
     """
 
@@ -222,8 +224,8 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
 
     @property
     def selected_(self) -> Selected:
-        """Of a mixture, its selected model; its `coef` follows the order of `coef_`."""
-        return self.learners_[0].selected()
+        """Of a mixture, its selected model; its `coef` has the names and the order of `coef_`."""
+        return with_names(self.learners_[0].selected(), self.columns_.names)
 
 
 class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
@@ -393,7 +395,48 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
 
     @property
     def selected_(self) -> dict[Hashable, Selected]:
-        return {label: learner.selected() for label, learner in self._models.items()}
+        names = self.columns_.names
+        return SelectedByClass({label: with_names(each.selected(), names) for label, each in self._models.items()})
+
+
+class StreamEncoder(base.Transformer):
+    """Numbers, text, dates and missing values as features, as `streamlasso run` encodes them.
+
+    A number is a feature; text is one feature per level, up to 30; a date is calendar features. A value that is missing
+    (None, NaN, or the name is absent) is replaced by the last one before it, and a feature marks it. The type of a
+    value says what it is: text stays text, also where it has digits. What dates give depends on how far they are apart,
+    so their features settle within the first 128 rows, and text that differs in nearly every row is then left out.
+
+    A level, or a name, has features from the first row that is learnt with it. A row with text where there were
+    numbers is refused, and changes nothing. A row takes a third of a millisecond, most of it for its conversion.
+
+    Examples
+    --------
+    >>> from streamlasso.river import RAPRegressor, StreamEncoder
+    >>> encoder = StreamEncoder()
+    >>> encoder.learn_one({"city": "Rome", "heat": 31.0})
+    >>> encoder.transform_one({"city": "Oslo", "heat": None})
+    {'city = Rome': 0.0, 'heat': 31.0}
+    >>> encoder.learn_one({"city": "Oslo", "heat": None})
+    >>> encoder.transform_one({"city": "Oslo", "heat": 4.0})
+    {'city = Rome': 0.0, 'city = Oslo': 1.0, 'heat': 4.0, 'heat missing': 0.0}
+    >>> model = StreamEncoder() | RAPRegressor()
+    >>> model.learn_one({"city": "Rome", "heat": 31.0}, 2.0)
+    """
+
+    def __init__(self) -> None:
+        from streamlasso.encoding.row_encoder import RowEncoder
+
+        self._rows = RowEncoder()
+
+    def learn_one(self, x: dict[Any, Any]) -> None:
+        """Learn a row: its levels, and the last value of each name."""
+        self._rows.learn(x)
+
+    def transform_one(self, x: dict[Any, Any]) -> dict[Hashable, Any]:
+        """The features of a row that follows the last one learnt; or of that one, if it is given again."""
+        features: dict[Hashable, Any] = dict(self._rows.features(x).items())
+        return features
 
 
 # --- classes --------------------------------------------------------------------------------------------------------

@@ -20,6 +20,10 @@ from streamlasso.tuners import TUNERS, Mixture, Tuner
 
 #: More rows than any machine keeps whole.
 MOST_ROWS = 10**9
+#: A fixed table: nothing is forgotten, and the last residuals say nothing about the next row, whichever that is.
+ALL = "all"
+#: Memories by the word that stands for them; "auto" leaves it to the tuner.
+MEMORIES: dict[str, Memory | None] = {ALL: Forgetting(1.0), "auto": None}
 
 
 def build_learner(n_features: int, settings: dict[str, Any]) -> Engine:
@@ -36,6 +40,8 @@ def has_mixture(parts: dict[str, Any]) -> bool:
 def checked(n_features: int, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings as an engine takes them: defaults filled in, words become parts."""
     tuner = as_tuner(settings["tuner"])
+    if tuner.carry and is_all(settings["memory"]):
+        tuner = tuner.set_params(carry=False)
     if settings["lambda_init"] is not None and (tuner.lambda_init is not None or tuner.competes):
         raise ValueError(f"lambda_init={settings['lambda_init']!r}: {tuner!r} brings its own, so leave it at None")
     return dict(
@@ -87,17 +93,9 @@ def _part(setting: str, value: Any, base: type, words: dict[str, Any]) -> Any:
 
 
 def as_memory(memory: Any, tuner: Tuner) -> Memory | None:
-    """The memory itself; a number is a forgetting factor or, above 1, rows. None leaves it to tuners that choose it."""
-    if memory is None:
-        return None if tuner.competes else Forgetting(0.99)
-    if isinstance(memory, Memory):
-        return _checked_memory(memory)
-    if isinstance(memory, Real) and not isinstance(memory, bool):
-        return memory_of(float(memory))
-    raise ValueError(
-        f"memory={memory!r} is unknown: use a forgetting factor in (0, 1], a number of rows above 1, a Memory object "
-        "or None"
-    )
+    """The memory itself, as `memory_of` reads it; no memory is left to a tuner that chooses it, or is .99."""
+    found = memory_of(memory)
+    return Forgetting(0.99) if found is None and not tuner.competes else found
 
 
 def _checked_memory(memory: Memory) -> Memory:
@@ -110,39 +108,51 @@ def _checked_memory(memory: Memory) -> Memory:
     return memory
 
 
-def memory_of(number: float) -> Memory:
-    """A forgetting factor up to 1, or a number of rows above 1.
+def is_all(memory: Any) -> bool:
+    """Are the rows a fixed table, without an order?"""
+    return isinstance(memory, str) and memory == ALL
+
+
+def memory_of(written: Any, given: str = "") -> Memory | None:
+    """The memory that a person wrote, in Python or on the command line; None, or "auto", leaves it to the tuner.
+
+    A number, or text that is one, is a forgetting factor up to 1 and a number of rows above 1. "all" never forgets.
+    `given` is how an error names it.
 
     >>> from streamlasso.settings import memory_of
-    >>> memory_of(0.99), memory_of(500)
-    (Forgetting(r=0.99), Window(n=500))
+    >>> memory_of(0.99), memory_of(500), memory_of("500"), memory_of("all"), memory_of("auto")
+    (Forgetting(r=0.99), Window(n=500), Window(n=500), Forgetting(r=1.0), None)
     """
+    if isinstance(written, Memory):
+        return _checked_memory(written)
+    if written is None or (isinstance(written, str) and written in MEMORIES):
+        return MEMORIES[written or "auto"]
+    number = _number(written)
+    given = given or (f"memory={written!r}" if number is None else f"memory={number:g}")
+    if number is None:
+        words = " or ".join(map(repr, MEMORIES))
+        raise ValueError(
+            f"{given} is unknown: use a forgetting factor in (0, 1], a number of rows above 1, {words}, a Memory "
+            "object or None"
+        )
     if 0 < number <= 1:
         return Forgetting(number)
     if 1 < number <= MOST_ROWS and number == int(number):
         return Window(int(number))
     raise ValueError(
-        f"memory={number:g} is not a forgetting factor: use a number in (0, 1] (1 never forgets), or a whole number of "
-        "rows above 1"
+        f"{given} is not a forgetting factor: use a number in (0, 1] (1 never forgets), or a whole number of rows "
+        "above 1"
     )
 
 
-def parse_memory(written: str | None) -> Memory | None:
-    """The memory that a person wrote on the command line; None, or "auto", leaves it to the tuner.
-
-    >>> from streamlasso.settings import parse_memory
-    >>> parse_memory("500"), parse_memory("auto")
-    (Window(n=500), None)
-    """
-    if written is None or written == "auto":
+def _number(written: Any) -> float | None:
+    """A number, or text that is one; None for anything else."""
+    if isinstance(written, bool) or not isinstance(written, Real | str):
         return None
     try:
-        return memory_of(float(written))
-    except ValueError as error:
-        raise ValueError(
-            f"--memory {written} is not a memory: use a forgetting factor in (0, 1], say 0.99, or a number of rows to "
-            "remember, say 500"
-        ) from error
+        return float(written)
+    except ValueError:
+        return None
 
 
 def one_of(name: str, value: Any, accepted: tuple[str, ...]) -> str:

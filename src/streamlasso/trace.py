@@ -39,6 +39,49 @@ COLUMNS = (
 PER_CLASS = ("slope", "lam", "lam_max", "n_active", "status")
 
 
+@dataclass(frozen=True, eq=False)
+class SelectedPath:
+    """The sparse model over time: of a mixture its selected model (`selected_`), which is what figures show.
+
+    It is kept after each row, or evenly spaced after at most 2,000 rows of a longer stream.
+
+    Attributes
+    ----------
+    t : ndarray of shape (n_kept,)
+        The numbers of the rows after which it is kept; the last row is one of them.
+    lam, lam_max, since, weight : ndarray of shape (n_kept,)
+        As in `selected_`. With several classes, one column per class.
+    coef : ndarray of shape (n_kept, n_features)
+        Its coefficients. With several classes (n_kept, n_classes, n_features).
+    """
+
+    t: np.ndarray
+    lam: np.ndarray
+    lam_max: np.ndarray
+    since: np.ndarray
+    weight: np.ndarray
+    coef: np.ndarray
+
+    @property
+    def n_active(self) -> np.ndarray:
+        """How many coefficients are not 0."""
+        return np.count_nonzero(self.coef, axis=-1)
+
+    @property
+    def is_one_model(self) -> bool:
+        """Whether there was nothing to select from."""
+        return bool(np.all(self.weight == 1))
+
+    @property
+    def size(self) -> int:
+        """Rows from one to the next."""
+        return int(self.t[1] - self.t[0]) if len(self.t) > 1 else 1
+
+    def places(self, t: np.ndarray | int) -> np.ndarray:
+        """Where the model after each of the rows t is, or after the next row for which it is kept."""
+        return np.minimum(np.searchsorted(self.t, t), len(self.t) - 1)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Trace:
     """A stream as it was predicted and learnt: one entry per row, columns by name, `trace["lam"]` or `trace.lam`.
@@ -57,14 +100,16 @@ class Trace:
     lam, lam_max, n_active, effective_size, status : ndarray of shape (n_rows,)
         After the row: the penalty, the least one that empties the model, how many coefficients are not 0, the weight
         omega of all rows in memory, and how the step went: "ok", "waiting" (nothing can be fitted yet), "singular" or
-        "unfinished".
+        "unfinished". Of a mixture these are averages, and an average of sparse models is not sparse: see `selected`.
     baseline : ndarray of shape (n_rows,)
         The loss of the running mean of the earlier rows of this trace.
     coef, intercept : ndarray of shape (n_rows, n_features) and (n_rows,), or None
-        After the row, if asked for.
+        After the row, if asked for; of a mixture the average, `coef_`.
+    selected : SelectedPath
+        The sparse model over time, of a mixture the selected one: what the figure, `changes` and `print` show.
     last_coef, spread : ndarray of shape (n_features,)
-        The coefficients after the last row, and the median standard deviation of each feature over stretches as long
-        as the memory: coefficients times spread can be compared.
+        The coefficients of the selected model after the last row, and the median standard deviation of each feature
+        over stretches as long as the memory: coefficients times spread can be compared.
     feature_names, classes, family
         The names of the columns of coef, the classes or None, the family of the loss.
 
@@ -95,7 +140,7 @@ class Trace:
     baseline: np.ndarray
     coef: np.ndarray | None
     intercept: np.ndarray | None
-    last_coef: np.ndarray
+    selected: SelectedPath
     spread: np.ndarray
     feature_names: tuple[str, ...]
     classes: np.ndarray | None
@@ -112,10 +157,11 @@ class Trace:
 
     def __repr__(self) -> str:
         facts, saved = self._facts(), f": {self._saved_in_words}" if self._saved_in_words else ""
+        whose = "" if self.selected.is_one_model else "selected model: "
         return (
             f"Trace of {count(len(self), 'row')} and {count(len(self.feature_names), 'feature')}\n"
             f"  {self.loss_name} {number(self.mean_loss)}, of the running mean {number(self.mean_baseline)}{saved}\n"
-            f"  lam {facts['lam']}, lam_max {facts['lam_max']}; active {facts['active']}; "
+            f"  {whose}lam {facts['lam']}, lam_max {facts['lam_max']}; active {facts['active']}; "
             f"effective size {facts['effective size']}"
         )
 
@@ -133,9 +179,10 @@ class Trace:
         return facts_html("Trace", facts, picture)
 
     def _facts(self) -> dict[str, str]:
-        """The model after the last row, per class."""
+        """The selected model after the last row, per class."""
+        last = self.selected
         lam, lam_max, n_active = (
-            ", ".join(map(number, np.atleast_1d(column[-1]))) for column in (self.lam, self.lam_max, self.n_active)
+            ", ".join(map(number, np.atleast_1d(column[-1]))) for column in (last.lam, last.lam_max, last.n_active)
         )
         return {
             "lam": lam,
@@ -150,6 +197,10 @@ class Trace:
         if not np.isfinite(self.saved):
             return ""
         return f"{percent(abs(self.saved))} {'lower' if self.saved >= 0 else 'higher'}"
+
+    @property
+    def last_coef(self) -> np.ndarray:
+        return self.selected.coef[-1]
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -193,15 +244,15 @@ class Trace:
         return self.family.least_loss(self.y) if self.classes is None else np.zeros(len(self))
 
     def changes(self, least: int | None = None) -> list[Change]:
-        """Which features entered and left, and when, in the order of time; needs `coef=True`.
+        """Which features entered the selected model and left it, and when, in the order of time.
 
         Only lasting changes count: in or out for `least` rows or more (None: a fiftieth of the stream, at least 10).
         """
-        if self.coef is None:
-            raise ValueError("changes() needs the coefficients after each row: use progressive(..., coef=True)")
-        least = max(10, len(self) // 50) if least is None else least
-        coef = self.coef if self.coef.ndim == 3 else self.coef[:, None]
-        return lasting_changes(self.t, coef * self.spread, self.feature_names, self.model_labels or [None], least)
+        least, size = max(10, len(self) // 50) if least is None else least, self.selected.size
+        coef = self.selected.coef if self.selected.coef.ndim == 3 else self.selected.coef[:, None]
+        labels = self.model_labels or [None]
+        shortest = max(least // size, 1)
+        return lasting_changes(self.selected.t, coef * self.spread, self.feature_names, labels, shortest, size)
 
     def to_arrow(self) -> pyarrow.Table:
         """The table, say for Parquet, with one column per coefficient, `coef[name]`, and per class, `lam[a]`."""
@@ -228,7 +279,7 @@ class Trace:
     def summary(self) -> Summary:
         """The stream in a bounded number of stretches, for figures and reports (`streamlasso.report`)."""
         summariser = Summariser()
-        values, lam = self._sums(), self.lam.reshape(len(self), -1)
+        values, lam = self._sums(), self._shown_lam.reshape(len(self), -1)
         start = 0
         while start < len(self):
             stop = min(start + summariser.room, len(self))
@@ -239,7 +290,12 @@ class Trace:
         classes = None if self.classes is None else list(self.classes)
         first = int(self.t[0]) if len(self) else 0
         found = summariser.summary(self._snapshot(len(self) - 1), self.feature_names, classes, self.family, first)
-        return replace(found, last_coef=self.last_coef, spread=self.spread)
+        return replace(found, spread=self.spread)
+
+    @property
+    def _shown_lam(self) -> np.ndarray:
+        """After each row; of a selected model, after the next row for which it is kept."""
+        return self.lam if self.selected.is_one_model else self.selected.lam[self.selected.places(self.t)]
 
     def _sums(self) -> np.ndarray:
         """(row, `summarise.SUMS`)"""
@@ -250,14 +306,21 @@ class Trace:
         return np.column_stack([scored, self.loss, self.baseline, nothing, self.least_loss, correct, squared_error])
 
     def _snapshot(self, i: int) -> Snapshot:
-        lam, lam_max, n_active = (np.atleast_1d(column[i]) for column in (self.lam, self.lam_max, self.n_active))
-        coef = None if self.coef is None else np.atleast_2d(self.coef[i])
-        return Snapshot(lam, lam_max, coef, n_active, float(self.effective_size[i]))
+        k = self.selected.places(self.t[i])
+        lam, lam_max, n_active = (
+            np.atleast_1d(column[k]) for column in (self.selected.lam, self.selected.lam_max, self.selected.n_active)
+        )
+        since = int(np.atleast_1d(self.selected.since[k])[0])
+        return Snapshot(
+            lam, lam_max, np.atleast_2d(self.selected.coef[k]), n_active, float(self.effective_size[i]), since
+        )
 
     def plot(self, figure: Figure | None = None) -> Figure:
         """Draw lam, the running loss with that of the baseline, the memory in use, and the active features over time.
 
-        `figure` is where to draw, say `plt.figure()` for a window; None makes one: `trace.plot().savefig("trace.png")`.
+        Of a mixture, lam and the active features are those of the selected model. In a notebook the figure is shown
+        when this is the last line of a cell. `figure` is where to draw, say `plt.figure()` for a window; None makes
+        one: `trace.plot().savefig("trace.png")`.
         """
         from streamlasso.report.plots import plot_summary
 

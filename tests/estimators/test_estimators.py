@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.datasets import load_diabetes, load_iris, load_linnerud, load_wine
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LassoCV, LogisticRegression
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
@@ -49,8 +51,8 @@ ORDER = "rows are learnt in order, and older ones fade: a weight of 2 is not the
 
 
 def expected_failures(estimator):
-    """The one check that supposes that the order of rows does not matter."""
-    return {"check_sample_weight_equivalence_on_dense_data": ORDER}
+    """The check that supposes that the order of rows does not matter."""
+    return {f"check_sample_weight_equivalence_on_{kind}_data": ORDER for kind in ("dense", "sparse")}
 
 
 @parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
@@ -134,6 +136,36 @@ def test_predict_is_the_mean_at_eta(family):
     eta = model.intercept_ + X @ model.coef_
     mean = {"Gaussian": eta, "Binomial": 1 / (1 + np.exp(-eta))}.get(type(family).__name__, np.exp(eta))
     np.testing.assert_allclose(model.predict(X), mean, rtol=1e-12)
+
+
+def tables():
+    """Small tables, some of them sorted by what is to be predicted."""
+    X, y = load_diabetes(return_X_y=True)
+    yield pytest.param(X, y, id="diabetes")
+    yield pytest.param(X[np.argsort(y)], np.sort(y), id="diabetes, sorted")
+    X = load_iris().data
+    yield pytest.param(X[:, :3], X[:, 3], id="iris, by species")
+    X = load_wine().data
+    yield pytest.param(X[:, 1:], X[:, 0], id="wine, by grower")
+    X, y = load_linnerud(return_X_y=True)
+    yield pytest.param(X, y[:, 0], id="linnerud, 20 rows")
+
+
+@pytest.mark.parametrize(("X", "y"), list(tables()))
+def test_a_fixed_table_is_fitted_about_as_well_as_by_a_lasso_with_cross_validation(X, y):
+    model = RAPRegressor(memory="all").fit(X, y)
+    assert model.score(X, y) > LassoCV().fit(X, y).score(X, y) - 0.02
+    order = np.random.default_rng(0).permutation(len(y))
+    np.testing.assert_allclose(model.predict(X)[order], model.predict(X[order]), rtol=1e-12)
+
+
+def test_classes_of_a_fixed_table_need_no_order():
+    X, y = load_iris(return_X_y=True)
+    model = RAPClassifier(memory="all").fit(X, y, sample_weight=np.ones(len(y)))
+    assert model.score(X, y) > LogisticRegression(max_iter=1000).fit(X, y).score(X, y) - 0.03
+    order = np.random.default_rng(0).permutation(len(y))
+    streamed = RAPClassifier(memory="all").partial_fit(X[order], y[order])
+    np.testing.assert_array_equal(model.coef_, streamed.coef_)
 
 
 def test_score_is_r_squared_and_accuracy():

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.exceptions import DataConversionWarning
 
@@ -40,6 +42,57 @@ BAD_FEATURES = [
     (None, ["Expected 2D array"]),
     (pd.DataFrame(GOOD).assign(more="word").set_axis(list("abcde"), axis=1), ["X: numbers are needed", "'word'"]),
 ]
+
+
+FRAME = pd.DataFrame(GOOD, columns=list("abcd"))
+ENCODER = "StreamEncoder"
+NOT_NUMBERS = [
+    (FRAME.assign(d=pd.Categorical(["u", "v"] * (N // 2))), ["column 'd' holds categories", ENCODER]),
+    (FRAME.assign(d=pd.Categorical([1, 2] * (N // 2))), ["column 'd' holds categories", ENCODER]),
+    (pl.DataFrame({"a": [1.0] * N, "d": pl.Series(["u"] * N, dtype=pl.Categorical)}), ["column 'd'", ENCODER]),
+    (pl.DataFrame({"a": [1.0] * N, "d": pl.Series(["u"] * N, dtype=pl.Enum(["u"]))}), ["column 'd'", ENCODER]),
+    (FRAME.assign(d="u"), ["could not convert string to float: 'u'", ENCODER]),
+    (FRAME.assign(d=pd.Timestamp("2024-01-01")), ["dates", ENCODER]),
+    (FRAME.assign(d=[None, *[1.0] * (N - 1)]), ["NaN: X[0, 3] = nan", ENCODER]),
+]
+
+
+@pytest.mark.parametrize(("X", "words"), NOT_NUMBERS, ids=lambda value: value[0] if isinstance(value, list) else "")
+@pytest.mark.parametrize("kind", [RAPRegressor, RAPClassifier])
+def test_what_is_not_a_number_is_refused_with_a_way_out(kind, X, words):
+    model = kind()
+    for learn in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError) as error:
+            learn(X, ANSWERS)
+        assert all(word in str(error.value) for word in words), str(error.value)
+        assert "row was learnt" in str(error.value)
+        assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("sparse", [csr_matrix, csc_array, coo_array], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [RAPRegressor, RAPClassifier])
+def test_a_sparse_matrix_is_its_dense_array(kind, sparse):
+    X = np.where(np.abs(GOOD) > 0.5, GOOD, 0.0)
+    dense, other = kind().fit(X, ANSWERS), kind().fit(sparse(X), ANSWERS)
+    assert bits(dense) == bits(other)
+    assert bits(dense.partial_fit(X, ANSWERS)) == bits(other.partial_fit(sparse(X), ANSWERS))
+    np.testing.assert_array_equal(dense.predict(X), other.predict(sparse(X)))
+    np.testing.assert_array_equal(dense.predict(X), other.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("shape", "advice"),
+    [
+        ((10**6, 1000), "learn 50,000 rows at a time with partial_fit, or select columns"),
+        ((5, 10**9), "numbers: select"),
+    ],
+)
+def test_a_sparse_matrix_that_would_fill_the_memory_is_refused(shape, advice):
+    model = RAPRegressor()
+    with pytest.raises(ValueError, match=r"X is sparse.*50,000,000 numbers") as error:
+        model.partial_fit(csr_array(shape), np.zeros(shape[0]))
+    assert advice in str(error.value)
+    assert not hasattr(model, "n_features_in_")
 
 
 def refused(model, words, X, y, sample_weight=None):

@@ -22,7 +22,7 @@ from streamlasso.tuners import SGD, Fixed
 def gaussian(n=60, p=4, **settings):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, p))
-    return progressive(RAPRegressor(**settings), X, X[:, 0] + rng.normal(size=n), coef=True)
+    return progressive(RAPRegressor(**settings), X, X[:, 0] + rng.normal(size=n))
 
 
 def classes(n_classes, n=60):
@@ -30,16 +30,21 @@ def classes(n_classes, n=60):
     X = rng.normal(size=(n, 5))
     y = np.array(list("abcdefghijkl"))[:n_classes][rng.integers(n_classes, size=n)]
     y[:n_classes] = list("abcdefghijkl")[:n_classes]
-    return progressive(RAPClassifier(), X, y, coef=True)
+    return progressive(RAPClassifier(), X, y)
 
 
 def waiting():
-    return progressive(RAPRegressor(), np.random.default_rng(0).normal(size=(20, 3)), np.ones(20), coef=True)
+    return progressive(RAPRegressor(), np.random.default_rng(0).normal(size=(20, 3)), np.ones(20))
 
 
 def drawn(figure):
     figure.draw_without_rendering()
     return figure
+
+
+def with_coef(trace, coef):
+    """The same, with these coefficients of the selected model."""
+    return replace(trace, selected=replace(trace.selected, coef=coef))
 
 
 def rgb(color):
@@ -63,11 +68,10 @@ TRACES = {
 
 
 @pytest.mark.parametrize("name", TRACES)
-@pytest.mark.parametrize("coef", [True, False])
 @pytest.mark.filterwarnings("error")
-def test_four_labelled_panels_for_every_stream(name, coef):
+def test_four_labelled_panels_for_every_stream(name):
     trace = TRACES[name]()
-    figure = drawn((trace if coef else replace(trace, coef=None, intercept=None)).plot())
+    figure = drawn(trace.plot())
     penalty, loss, memory, active = figure.axes
     assert [axes.get_title(loc="left").split(",")[0].split(":")[0] for axes in figure.axes] == [
         "Penalty",
@@ -97,7 +101,7 @@ def test_legends_cover_no_data(name):
 def test_long_names_leave_room_for_titles_and_legends():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(50, 3)), columns=["a very long name " * 5 + str(j) for j in range(3)])
-    figure = drawn(progressive(RAPRegressor(), X, rng.normal(size=50), coef=True).plot())
+    figure = drawn(progressive(RAPRegressor(), X, rng.normal(size=50)).plot())
     for axes in figure.axes:
         if axes.get_legend() is not None:
             assert not axes.get_legend().get_window_extent().overlaps(axes._left_title.get_window_extent())
@@ -118,10 +122,12 @@ def test_curves_are_the_columns():
     trace = gaussian()
     penalty, loss, memory, _ = trace.plot().axes
     lam, lam_max = penalty.get_lines()
-    np.testing.assert_array_equal(lam.get_ydata()[1:], trace.lam[1:])
-    assert trace.lam[0] == 0
-    assert lam.get_ydata()[0] < trace.lam[1:].min(), "0 has no place on a log axis; it is drawn at the lower edge"
-    np.testing.assert_array_equal(lam_max.get_ydata()[1:], trace.lam_max[1:])
+    np.testing.assert_array_equal(lam.get_ydata()[1:], trace.selected.lam[1:])
+    assert trace.selected.lam[0] == 0
+    assert lam.get_ydata()[0] < trace.selected.lam[1:].min(), (
+        "0 has no place on a log axis; it is drawn at the lower edge"
+    )
+    np.testing.assert_array_equal(lam_max.get_ydata()[1:], trace.selected.lam_max[1:])
     assert np.isnan(lam_max.get_ydata()[0])
     assert penalty.get_yscale() == "log"
     np.testing.assert_array_equal(memory.get_lines()[0].get_ydata(), trace.effective_size)
@@ -136,7 +142,7 @@ def test_raster_shows_signs():
     trace = gaussian()
     coef = np.zeros((60, 4))
     coef[10:30, 1], coef[30:, 2] = 2.0, -0.1
-    image = replace(trace, coef=coef).plot().axes[-1].get_images()[0]
+    image = with_coef(trace, coef).plot().axes[-1].get_images()[0]
     pixels = np.asarray(image.get_array())
     assert pixels.shape == (4, 60, 3)
     np.testing.assert_allclose(pixels[1, 10:30], np.tile(rgb(DARK), (20, 1)))
@@ -157,7 +163,7 @@ def test_raster_names_the_features_in_order():
     rng = np.random.default_rng(0)
     names = ["price $", "two\nlines", "_hidden", "plain"]
     X = pd.DataFrame(rng.normal(size=(30, 4)), columns=names)
-    figure = drawn(progressive(RAPRegressor(), X, rng.normal(size=30), coef=True).plot())
+    figure = drawn(progressive(RAPRegressor(), X, rng.normal(size=30)).plot())
     shown = [label.get_text() for label in figure.axes[-1].get_yticklabels()]
     assert shown == [r"price \$", "two lines", "_hidden", "plain"]
 
@@ -168,7 +174,7 @@ def test_many_features_keep_the_most_active_and_stay_legible():
     often = np.random.default_rng(1).choice(200, size=50, replace=False)
     for rank, j in enumerate(often):
         coef[: 100 - rank, j] = 1.0
-    figure = drawn(replace(trace, coef=coef).plot())
+    figure = drawn(with_coef(trace, coef).plot())
     labels = figure.axes[-1].get_yticklabels()
     assert [label.get_text() for label in labels] == [f"x{j}" for j in sorted(often[:MOST_ROWS])]
     boxes = [label.get_window_extent() for label in labels]
@@ -177,7 +183,7 @@ def test_many_features_keep_the_most_active_and_stay_legible():
 
 
 def test_long_streams_are_thinned_but_keep_their_spikes():
-    trace = gaussian(n=20_001, p=2)
+    trace = gaussian(n=20_001, p=2, tuner="logrms")
     lam = trace.lam.copy()
     lam[7_777], lam[13_131] = 50.0, 1e-9
     penalty, loss, _, active = replace(trace, lam=lam).plot().axes
@@ -202,7 +208,7 @@ def test_coefficients_are_the_largest_on_average_times_their_spread():
     trace = gaussian()
     coef = np.zeros((60, 4))
     coef[:, 0], coef[:5, 1], coef[:, 3] = 1.0, -3.0, 0.5
-    trace = replace(trace, coef=coef, spread=np.array([1.0, 1.0, 1.0, 10.0]))
+    trace = replace(with_coef(trace, coef), spread=np.array([1.0, 1.0, 1.0, 10.0]))
     axes = drawn(plot_coefficients(trace.summary())).axes[0]
     curves = [line.get_ydata() for line in axes.get_lines() if len(line.get_xdata()) == 60]
     assert [curve[0] for curve in curves] == [5.0, 1.0, -3.0]
@@ -219,14 +225,14 @@ def test_coefficients_of_every_stream(name):
 
 def test_coefficients_are_needed():
     with pytest.raises(ValueError, match="coef=True"):
-        plot_coefficients(replace(gaussian(), coef=None).summary())
+        plot_coefficients(replace(gaussian().summary(), coef=None))
     with pytest.raises(ValueError, match="one model"):
         plot_coefficients(classes(3).summary())
 
 
 def test_truth_is_marked_where_it_changes():
     stream = simulate(0, lengths=(30, 20), densities=(0.8, 0.2))
-    trace = progressive(RAPRegressor(memory=0.9), stream.X, stream.y, coef=True)
+    trace = progressive(RAPRegressor(memory=0.9), stream.X, stream.y)
     figure = trace.plot()
     mark_truth(figure, stream)
     drawn(figure)

@@ -152,7 +152,7 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(mixed_csv, tmp_path):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--target", "y", "--memory", "1.5"], "--memory 1.5 is not a memory: use a forgetting factor"),
+        (["--target", "y", "--memory", "1.5"], "--memory 1.5 is not a forgetting factor: use a number in (0, 1]"),
         (["--target", "y", "--memory", "soon"], "--memory soon"),
         (["--target", "y", "--lags", "y"], "say y:1,24"),
         (["--target", "y", "--lags", "y:0"], "say y:1,24"),

@@ -6,16 +6,24 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from streamlasso import checkpoint
 from streamlasso._html import learnt_html
 from streamlasso.core.engine import Engine
 from streamlasso.core.selected import Selected
+from streamlasso.estimators.coefficients import with_names
+from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.parameters import Parameters
-from streamlasso.estimators.validation import as_before_if_refused, features_of, refuse_no_weight, weights_of
-from streamlasso.settings import build_learner
+from streamlasso.estimators.validation import (
+    as_before_if_refused,
+    dense,
+    features_of,
+    names_with_new,
+    refuse_no_weight,
+    weights_of,
+)
+from streamlasso.settings import build_learner, is_all
 
 
 class Rows(NamedTuple):
@@ -27,8 +35,14 @@ class Rows(NamedTuple):
     learners: list[Engine]
     classes: np.ndarray | None = None
 
+    def shuffled(self) -> Rows:
+        """The same rows in another order, always the same one."""
+        order = np.random.default_rng(0).permutation(len(self.X))
+        weights = None if self.weights is None else self.weights[order]
+        return self._replace(X=self.X[order], targets=[y[order] for y in self.targets], weights=weights)
 
-class RAP(Parameters, BaseEstimator):
+
+class RAP(Parameters, NestedParts):
     """A model on a stream; subclasses say what y is (`_targets`, `_settings`) and what comes out (`_predictions`)."""
 
     learners_: list[Engine]
@@ -39,25 +53,46 @@ class RAP(Parameters, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "learners_")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     # --- learning -----------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn the rows in order."""
-        refuse_no_weight(sample_weight)
-        return self._take(X, y, sample_weight, reset=True)
+        """Forget everything, then learn the rows in order, each once.
 
-    def _take(self, *batch: Any, reset: bool) -> Self:
+        The rows are taken as a stream. Older ones are forgotten where that predicts the next better, so `score` on the
+        same rows can be low. For a table whose rows have no order use `memory="all"`: all rows weigh the same, and are
+        learnt in an order of their own, since a table may be sorted.
+
+        >>> from sklearn.datasets import load_diabetes
+        >>> from streamlasso import RAPRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> round(RAPRegressor(memory="all").fit(X, y).score(X, y), 2)
+        0.52
+        """
+        refuse_no_weight(sample_weight)
+        return self._take(X, y, sample_weight, reset=True, ordered=not is_all(self.memory))
+
+    def _take(self, *batch: Any, reset: bool, ordered: bool = True) -> Self:
         with as_before_if_refused(self):
             rows = self._ready(*batch, reset=reset)
+            rows = rows if ordered else rows.shuffled()
             self._learn(rows)
         return self._settle(rows)
 
     def _ready(self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, reset: bool) -> Rows:
-        """Check everything before the first row is learnt."""
-        X = features_of(self, X, reset=reset)
+        """Check everything before the first row is learnt. New columns of a frame, after the known ones, were 0."""
+        new = [] if reset else names_with_new(self, X)
+        if new:
+            self._name(new)
+        X = features_of(self, dense(X), reset=reset)
         targets, classes = self._targets(y, len(X), classes, reset=reset)
         weights = weights_of(sample_weight, len(X))
         learners = self._new_learners(X.shape[1], len(targets)) if reset else self.learners_
+        learners = [learner.grown(len(new)) for learner in learners] if new else learners
         return Rows(X, targets, weights, learners, classes)
 
     def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
@@ -109,9 +144,11 @@ class RAP(Parameters, BaseEstimator):
     # --- predicting ---------------------------------------------------------------------------------------------------
 
     def _decide(self, X: Any) -> np.ndarray:
-        """eta (row, learner)."""
+        """eta (row, learner). New columns of a frame, after the known ones, have no coefficient yet."""
         learners = self._fitted()
-        X = features_of(self, X, reset=False)
+        if names_with_new(self, X):
+            X = X[list(self.feature_names_in_)]
+        X = features_of(self, dense(X), reset=False)
         return np.column_stack([learner.decision(X) for learner in learners])
 
     # --- what it is ---------------------------------------------------------------------------------------------------
@@ -153,6 +190,10 @@ class RAP(Parameters, BaseEstimator):
     def _sparse_models(self) -> dict[Any, Selected]:
         """One model per class, or one by the name None; of a mixture the selected one."""
         return {None: self._first.single()}
+
+    def _named_model(self, model: Selected) -> Selected:
+        """Its coefficients have the names of the features, if these have names."""
+        return with_names(model, self._names) if hasattr(self, "feature_names_in_") else model
 
     @property
     def _names(self) -> list[str]:

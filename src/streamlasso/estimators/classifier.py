@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from streamlasso.core.selected import Selected
-from streamlasso.estimators.base import RAP
+from streamlasso.estimators.base import RAP, Rows
+from streamlasso.estimators.coefficients import SelectedOfClasses
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -47,7 +48,8 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
     lambda_, lambda_max_ : float, or ndarray of shape (n_classes,)
         The penalty, and the smallest penalty at which all coefficients are 0.
     selected_ : Selected, or list of Selected
-        Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support.
+        Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support. If the
+        features have names, so has coef: `selected_.coef["wind"]`.
     {ARRAY_ATTRIBUTES}
 
     Examples
@@ -81,6 +83,11 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
         if classes is not None and not np.array_equal(named_classes(classes), self.classes_):
             raise ValueError(f"classes={classes!r} is not the same as on the first call: {self.classes_.tolist()}")
         return self.classes_
+
+    def _settle(self, rows: Rows) -> Self:
+        if hasattr(self, "_recent") and self._recent.n_features < rows.X.shape[1]:
+            self._recent = self._recent.grown(rows.X.shape[1])
+        return super()._settle(rows)
 
     # --- for a stream that shows its classes as it goes ---------------------------------------------------------------
 
@@ -146,8 +153,8 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
 
     @property
     def selected_(self) -> Selected | list[Selected]:
-        models = [learner.selected() for learner in self._fitted()]
-        return models[0] if len(models) == 1 else models
+        models = [self._named_model(learner.selected()) for learner in self._fitted()]
+        return models[0] if len(models) == 1 else SelectedOfClasses(models, self.classes_.tolist())
 
     def _sparse_models(self) -> dict[Any, Selected]:
         models = [learner.single() for learner in self._fitted()]

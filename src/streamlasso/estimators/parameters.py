@@ -12,9 +12,10 @@ METHOD = """By default (`tuner=Mixture()`) sparse models with different penaltie
     the rows in memory (docs/method.md), at a lam that has moved down the derivative of that row's loss.
     """
 
-_PARAMETERS = """memory : float, int or Memory, default=None
+_PARAMETERS = """memory : float, int, str or Memory, default=None
         How the past fades: a forgetting factor up to 1, a number of rows above 1, or one of `streamlasso.memories`.
-        None leaves it to `Mixture`, and is .99 for other tuners.
+        "all" is for a fixed table: all rows weigh the same, and predictions take nothing from the rows before. None,
+        or "auto", leaves it to `Mixture`, and is .99 for other tuners.
     penalty : str or Penalty, default=None
         "l1", "ridge", or one of `streamlasso.penalties`. None is `L1()`.
     tuner : str or Tuner, default=None

@@ -33,7 +33,8 @@ class RAPRegressor(RegressorMixin, RAP):
     lambda_, lambda_max_ : float
         The penalty, and the smallest penalty at which all coefficients are 0.
     selected_ : Selected
-        Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support.
+        Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support. If the
+        features have names, so has coef: `selected_.coef["wind"]`.
     {ARRAY_ATTRIBUTES}
 
     Examples
@@ -112,4 +113,4 @@ class RAPRegressor(RegressorMixin, RAP):
 
     @property
     def selected_(self) -> Selected:
-        return self._first.selected()
+        return self._named_model(self._first.selected())

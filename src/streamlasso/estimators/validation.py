@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -14,6 +15,10 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from streamlasso.core.values import LARGEST, first_unfit
 from streamlasso.families import Family
 
+#: The largest sparse matrix that is taken, in numbers when dense: 400 MB.
+LARGEST_SPARSE = 50_000_000
+#: What turns anything into numbers.
+ENCODER = "streamlasso.encoding.StreamEncoder"
 #: What scikit-learn's validation writes on an estimator.
 NOTED = {"n_features_in_", "feature_names_in_"}
 
@@ -36,9 +41,13 @@ def as_before_if_refused(estimator: BaseEstimator) -> Iterator[None]:
 
 
 def features_of(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> np.ndarray:
-    """X as the engine takes it, `least` columns or more. A plain array of the right shape goes straight through."""
+    """X as the engine takes it, `least` columns or more. A plain array of the right shape goes straight through.
+
+    Categories are not numbers, even if they look so.
+    """
     named = hasattr(estimator, "feature_names_in_")
     if reset or named or not _is_plain(X, 2) or X.shape != (X.shape[0] or None, estimator.n_features_in_):
+        _refuse_categories(X)
         with _named_if_no_number("X"):
             X = validate_data(
                 estimator,
@@ -53,6 +62,48 @@ def features_of(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> np.nd
     if bad >= 0:
         _refuse_value("X", X, *divmod(bad, X.shape[1]))
     return X
+
+
+def names_with_new(estimator: Any, X: Any) -> list[str]:
+    """The names of the columns of X, if they are those of the model and more after them; otherwise none."""
+    if type(X) is np.ndarray or not hasattr(X, "columns"):
+        return []
+    known, names = list(getattr(estimator, "feature_names_in_", [])), list(X.columns)
+    return names if 0 < len(known) < len(names) and names[: len(known)] == known else []
+
+
+def dense(X: Any) -> Any:
+    """A sparse matrix as an array, if that is not too large; anything else as it is."""
+    if type(X) is np.ndarray or not issparse(X):
+        return X
+    if np.prod(X.shape, dtype=float) > LARGEST_SPARSE:
+        rows, columns = X.shape
+        fewer = f"learn {LARGEST_SPARSE // columns:,} rows at a time with partial_fit, or " * (
+            columns <= LARGEST_SPARSE
+        )
+        raise ValueError(
+            f"X is sparse, {rows:,} x {columns:,}, and is used as a dense array of at most {LARGEST_SPARSE:,} numbers: "
+            f"{fewer}select columns. No row was learnt."
+        )
+    return X.toarray()
+
+
+def _refuse_categories(X: Any) -> None:
+    """pandas and scikit-learn take categories that look like numbers for numbers, which they are not."""
+    names = [name for name, kind in _dtypes(X) if kind in ("category", "Categorical", "Enum")]
+    if names:
+        raise ValueError(
+            f"X: column {names[0]!r} holds categories, and numbers are needed: use {ENCODER} in front, or turn codes "
+            "that are amounts into numbers. No row was learnt."
+        )
+
+
+def _dtypes(X: Any) -> list[tuple[Any, str]]:
+    """Names and types of the columns of a frame of pandas or polars."""
+    dtypes = getattr(X, "dtypes", None)
+    if dtypes is None or not hasattr(X, "columns"):
+        return []
+    return [(name, str(kind).partition("(")[0]) for name, kind in zip(X.columns, dtypes, strict=False)]
 
 
 def weights_of(sample_weight: Any, n_rows: int) -> np.ndarray | None:
@@ -151,7 +202,10 @@ def _refuse_value(name: str, values: np.ndarray, *where: int) -> None:
     value = values[where]
     place = f"{name}[{', '.join(map(str, where))}] = {value}"
     if np.isnan(value):
-        raise ValueError(f"Input {name} contains NaN: {place}. Fill in or drop missing values; no row was learnt.")
+        encoder = f", or use {ENCODER} in front" if name == "X" else ""
+        raise ValueError(
+            f"Input {name} contains NaN: {place}. Fill in or drop missing values{encoder}; no row was learnt."
+        )
     if np.isinf(value):
         raise ValueError(f"Input {name} contains infinity: {place}; no row was learnt.")
     raise ValueError(
@@ -166,13 +220,17 @@ def _named_if_no_number(name: str) -> Iterator[None]:
         yield
     except np.exceptions.DTypePromotionError:
         raise ValueError(
-            f"{name}: numbers are needed, but there are dates among them; turn these into numbers first. No row was "
-            "learnt."
+            f"{name}: numbers are needed, but there are dates among them; {_encode(name)}. No row was learnt."
         ) from None
     except ValueError as error:
         if "could not convert" not in str(error):
             raise
-        raise ValueError(f"{name}: numbers are needed, but {error}; no row was learnt.") from None
+        raise ValueError(f"{name}: numbers are needed, but {error}; {_encode(name)}. No row was learnt.") from None
+
+
+def _encode(name: str) -> str:
+    """What to do about text and dates."""
+    return f"use {ENCODER} in front" if name == "X" else "turn it into numbers first"
 
 
 @contextmanager

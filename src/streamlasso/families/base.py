@@ -5,6 +5,8 @@ import cython
 import numpy as np
 from cython.cimports.streamlasso.core.part import Part
 
+from streamlasso import _parts
+
 REQUIRED = ("loss", "slope", "curvature", "mean")
 
 
@@ -68,6 +70,8 @@ class Family(Part):
     def level_at(self, y):
         """A response on that scale."""
         return y
+
+    get_params, set_params, __sklearn_clone__ = _parts.get_params, _parts.set_params, _parts.clone
 
     def check(self):
         """Refuse a family that lacks a method."""

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from streamlasso import checkpoint
 from streamlasso.core.record import RECORD
+from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.validation import as_before_if_refused, features_of
 from streamlasso.network.nodes import Nodes
 from streamlasso.settings import checked, one_of
@@ -51,7 +51,7 @@ class NetworkTrace:
     n_active: np.ndarray
 
 
-class StreamingNetwork(BaseEstimator):
+class StreamingNetwork(NestedParts):
     """A self-tuning sparse conditional-dependence network of p nodes, learnt one time point at a time.
 
     Parameters

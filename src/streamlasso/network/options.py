@@ -31,13 +31,7 @@ class Model:
         if self.tuner in SUGGESTED_STEPS and self.step_size is None:
             raise ValueError(f"--tuner {self.tuner} needs a --step-size: try {SUGGESTED_STEPS[self.tuner]:g}")
         self._tuner()
-        try:
-            memory_of(self.memory)
-        except ValueError as error:
-            raise ValueError(
-                f"--memory {self.memory:g} is not a forgetting factor: use a number in (0, 1], such as 0.95, or a "
-                "number of time points, such as 60"
-            ) from error
+        memory_of(self.memory, f"--memory {self.memory:g}")
 
     def build(self, n_jobs: int | None = None) -> StreamingNetwork:
         """An unfitted network."""

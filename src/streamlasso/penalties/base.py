@@ -1,5 +1,6 @@
 """What the engine asks of a penalty."""
 
+from streamlasso import _parts
 from streamlasso.core.part import Part
 
 
@@ -20,6 +21,8 @@ class Penalty(Part):
 
     #: The word for the penalty in settings.
     name: str | None = None
+
+    get_params, set_params, __sklearn_clone__ = _parts.get_params, _parts.set_params, _parts.clone
 
     #: The share of the penalty that is l1, in [0, 1].
     l1_ratio: float

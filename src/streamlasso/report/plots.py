@@ -29,6 +29,7 @@ from streamlasso.report.axes import (
 )
 from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.report.curves import DRAWN, thinned, trailing_mean
+from streamlasso.report.shown_figure import ShownFigure
 from streamlasso.report.summary import Summary
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def plot_summary(summary: Summary, figure: Figure | None = None) -> Figure:
     shown = _most_active(summary)
     last = 2.0 if summary.coef is None else max(2.0, 0.16 * len(shown) + 0.4)
     if figure is None:
-        figure = Figure(figsize=(9, 6.0 + last))
+        figure = ShownFigure(figsize=(9, 6.0 + last))
     figure.set_layout_engine("constrained", h_pad=0.08)
     penalty, loss, memory, active = figure.subplots(4, 1, sharex=True, height_ratios=[2, 2, 1.2, last])
     _draw_penalty(penalty, summary)

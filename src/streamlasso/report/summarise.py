@@ -27,6 +27,18 @@ MIDNIGHT = " 00:00:00"
 SUMS = ("scored", "loss", "baseline", "persistence", "least_loss", "correct", "squared_error")
 
 
+def rows_per_stretch(n_rows: int) -> int:
+    """The rows in a complete stretch of a stream of this length.
+
+    >>> rows_per_stretch(1999), rows_per_stretch(2000)
+    (1, 2)
+    """
+    size = 1
+    while n_rows // size >= MOST_STRETCHES:
+        size *= 2
+    return size
+
+
 class Snapshot(NamedTuple):
     """The model after a row: lam, lam_max and coefficients per class; how many rows it remembers, and since which."""
 

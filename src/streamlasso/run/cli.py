@@ -51,8 +51,8 @@ def run(
         What the target is: a number (gaussian), two or more classes (binomial), a count (poisson) or a positive number
         (gamma). auto decides from the first rows and prints what it chose.
     memory
-        How the past is forgotten: a forgetting factor, say 0.99, or a number of rows, say 500. Left out: learnt from
-        the data.
+        How the past is forgotten: a forgetting factor, say 0.99, a number of rows, say 500, or all, which forgets
+        nothing. Left out: learnt from the data.
     tuner
         mixture, or logrms: one model with one penalty, which takes half the time and usually predicts less well.
     out

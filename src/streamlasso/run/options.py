@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlasso.families import FAMILIES
-from streamlasso.settings import as_tuner, parse_memory
+from streamlasso.settings import as_tuner, memory_of
 
 #: The files of a complete run, besides its predictions; and the trace while it grows.
 MODEL = "model.safetensors"
@@ -92,7 +92,8 @@ class Options:
 
     def settings(self) -> dict[str, Any]:
         """For the estimator."""
-        return {"memory": parse_memory(self.memory), "tuner": as_tuner(self.tuner)}
+        memory_of(self.memory, f"--memory {self.memory}")
+        return {"memory": self.memory, "tuner": as_tuner(self.tuner)}
 
     def columns(self) -> dict[str, Any]:
         """For the encoder."""

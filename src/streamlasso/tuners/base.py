@@ -5,6 +5,8 @@ import cython
 import numpy as np
 from cython.cimports.streamlasso.core.part import Part
 
+from streamlasso import _parts
+
 
 @cython.cclass
 class Tuner(Part):
@@ -43,6 +45,8 @@ class Tuner(Part):
     def move(self, lam, slope, norm, lam_max, state):
         with cython.gil:
             return self.update(lam, slope, norm, lam_max, np.asarray(state))
+
+    get_params, set_params, __sklearn_clone__ = _parts.get_params, _parts.set_params, _parts.clone
 
     def check(self):
         """Refuse a tuner that lacks a method."""

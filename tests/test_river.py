@@ -1,6 +1,8 @@
 """The river face: river's checks, the bits of the scikit-learn face, batches, pipelines, parts written in Python."""
 
 import copy
+import itertools
+import math
 import pickle
 import random
 import subprocess
@@ -328,3 +330,44 @@ def test_river_does_not_need_scikit_learn():
 def test_without_river_the_error_names_the_extra(missing):
     failed = python(f"import sys; sys.modules[{missing!r}] = None; import streamlasso.river")
     assert 'pip install "streamlasso[river]"' in failed.stderr.splitlines()[-1]
+
+
+# --- behind a scaler --------------------------------------------------------------------------------------------------
+
+
+def numbers_of(data, n=1000):
+    for x, y in itertools.islice(data, n):
+        yield {name: float(value) for name, value in x.items() if isinstance(value, (int, float))}, y
+
+
+def mean_absolute_error(model, data):
+    metric = metrics.MAE()
+    for x, y in numbers_of(data):
+        metric.update(y, model.predict_one(x))
+        model.learn_one(x, y)
+    return metric.get()
+
+
+@pytest.mark.parametrize(
+    "scaler", [preprocessing.StandardScaler, preprocessing.MinMaxScaler, preprocessing.RobustScaler]
+)
+def test_a_running_scaler_in_front_of_a_trend_does_little_harm(scaler):
+    """A standardised trend hardly moves within a young memory, whose coefficients were in the thousands."""
+    assert mean_absolute_error(scaler() | RAPRegressor(), datasets.TrumpApproval()) < 0.35
+
+
+@pytest.mark.parametrize(
+    "scaler", [preprocessing.StandardScaler, preprocessing.MinMaxScaler, preprocessing.RobustScaler]
+)
+@pytest.mark.parametrize("data", [datasets.ChickWeights, datasets.WaterFlow], ids=lambda data: data.__name__)
+def test_a_running_scaler_costs_at_most_a_tenth(data, scaler):
+    bare = mean_absolute_error(RAPRegressor(), data())
+    assert mean_absolute_error(scaler() | RAPRegressor(), data()) < 1.1 * bare
+
+
+def test_before_the_first_row_no_value_matters():
+    assert RAPRegressor().predict_one({"a": math.nan}) == RAPRegressor().predict_one({})
+    model = RAPRegressor()
+    model.learn_one({"a": 1.0}, 1.0)
+    with pytest.raises(ValueError, match="finite"):
+        model.predict_one({"a": math.nan})

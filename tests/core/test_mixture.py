@@ -234,21 +234,40 @@ def test_one_power_and_one_memory_is_that_expert(family, memory):
 @every_family
 @every_competition
 def test_the_selected_expert_is_the_sparsest_with_half_of_the_largest_weight(family, memory, tuner, make_stream):
-    """Of lassos; a ridge only where its weight is ten times as large."""
+    """Of lassos; a ridge only where its weight is ten times that of all of them."""
     stream = make_stream(family, n=70, seed=6)
     model = mixture(stream, family=family, memory=memory, tuner=tuner)
     run(model, stream)
     m, k, weight = model.selected_expert()
     lasso = np.array([group.kind == "lasso" for group in model.experts])
     most, most_dense = (model.weights[kind].max(initial=0.0) for kind in (lasso, ~lasso))
-    assert model.experts[m].kind == model.selected().kind == ("ridge" if most_dense > 10 * most else "lasso")
-    assert model.weights[m].max() == (most_dense if most_dense > 10 * most else most)
+    dense = most_dense > 10 * model.weights[lasso].sum()
+    assert model.experts[m].kind == model.selected().kind == ("ridge" if dense else "lasso")
+    assert model.weights[m].max() == (most_dense if dense else most)
     assert weight == model.weights[m, k] >= 0.5 * model.weights[m].max()
     assert (model.weights[m, :k] < 0.5 * model.weights[m].max()).all()
     lam, lam_max, coef = model.expert(m, k)
     assert coef == pytest.approx(experts(model)[m, k], rel=1e-15)
     assert 0 <= lam <= lam_max
     assert model.memories[m] is not None
+
+
+# --- no group speaks far beyond what it has seen ----------------------------------------------------------------------
+
+
+def test_a_quiet_stretch_does_not_speak_for_the_rest():
+    """A feature that hardly moves for 40 rows has a wild coefficient in the memories that began there. When it moves
+    again the mixture predicts about as the memory does that has seen all, not thousands."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    X[300:340, 0] = 2.0 + 1e-5 * rng.normal(size=40)
+    stream = Stream(X, X[:, 0] + 0.3 * rng.normal(size=400))
+    model = mixture(stream, family=Gaussian())
+    run(model, stream.part(0, 340))
+    rows = np.column_stack([np.linspace(-3, 3, 7), np.zeros((7, 2))])
+    wild = np.nanmax(np.abs(experts(model)[:, :, 1]))
+    assert wild > 100
+    assert np.max(np.abs(model.decision(rows) - rows[:, 0])) < 1.0
 
 
 # --- exact models beside the quadratics -------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ from support.streams import streams
 every_memory = pytest.mark.parametrize("memory", memories.EXAMPLES, ids=str)
 others = pytest.mark.parametrize("family", [f for f in families.EXAMPLES if type(f) is not Gaussian], ids=str)
 POWERS = (0.0, 0.3, 0.6, 1.0, 1.5)
+#: An expert with this weight, before a restart gave it more, is exact after every row.
+MATTERS = 0.055
 
 
 def alone(power):
@@ -99,7 +101,7 @@ def test_any_stream_is_solved(data):
 @pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.5)], ids=str)
 @pytest.mark.parametrize("memory", [None, Window(25)], ids=str)
 def test_every_expert_of_a_mixture_solves_the_problem_of_its_memory(memory, penalty, make_stream):
-    """Since its memory began. One of little weight may be up to 32 rows old, which shows in its lam."""
+    """Since its memory began. One with less than .05 of the weight may be a few rows old, which shows in its lam."""
     stream = within(make_stream(Gaussian(), n=90, p=4))
     tuner = Mixture(powers=(0.0, 0.4, 0.8, 1.2), factors=(0.9,), starts=4, ridges=0)
     model = mixture(stream, family=Gaussian(), memory=memory, tuner=tuner, penalty=penalty)
@@ -116,7 +118,7 @@ def test_every_expert_of_a_mixture_solves_the_problem_of_its_memory(memory, pena
             problem = Problem(stream.X[rows][kept], stream.y[rows][kept], w[kept], Gaussian(), penalty.l1_ratio)
             lam = state[f"experts{m}/solutions"][:, 0]
             current = np.isclose(lam, problem.lam_max * problem.omega ** -np.array(tuner.powers), rtol=1e-9)
-            assert (current | (model.weights[m] < 0.01)).all()
+            assert (current | (model.weights[m] < MATTERS)).all()
             for k in np.flatnonzero(current):
                 assert problem.violation(found[m, k, 0], found[m, k, 1:], lam[k]) <= 1e-8, f"row {t}, {m}, {k}"
                 solved += 1
@@ -143,8 +145,9 @@ def test_the_path_ends_where_the_lasso_has_spent_its_rows(penalty, make_stream):
     ends = 0
     for t, problem in enumerate(problems(stream, family=Gaussian(), memory=Forgetting(1.0), penalty=penalty)):
         run(model, stream.part(t, t + 1))
-        found, lam = experts(model)[0], model.state()["experts0/solutions"][:, 0]
-        for k in np.flatnonzero(model.weights[0] > 0.01)[1:] if t >= FIRST_ROWS else ():
+        state = model.state()
+        found, lam, solved = experts(model)[0], state["experts0/solutions"][:, 0], state["experts0/ages"] == 0
+        for k in np.flatnonzero(solved[1:]) + 1 if t >= FIRST_ROWS else ():
             if penalty == L1() and np.count_nonzero(found[k - 1, 1:]) > max(50, 2 / 3 * (t + 1)):
                 assert lam[k] == lam[k - 1] and (found[k] == found[k - 1]).all()
                 ends += 1

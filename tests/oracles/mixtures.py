@@ -197,10 +197,24 @@ class Row:
         self.weight = weight * (1.0 if early else trust(np.append(x, y), *ranges))
         self.x = held(x, self.low, self.high, self.n)
         self.y = float(held(y, self.y_low, self.y_high, self.n))
-        self.etas = experts(model, state) @ np.append(1.0, self.x)
         self.pi, self.alive = state["shares/pi"], state["shares/alive"].astype(float)
         self.w, self.places = spread_out(model, state["shares/w"]), there(model)
+        self.etas = self.held_back(experts(model, state) @ np.append(1.0, self.x), state["experience"])
         self.phi, self.phi_weight = state["dispersion"]
+
+    def held_back(self, etas, experience):
+        """Within the range of what each group has seen, a fifth wider, and up to what the first group predicts."""
+        if type(self.family) is not Gaussian:
+            return etas
+        first = np.tensordot(self.pi, self.w, 1)[0]
+        bounded = np.clip(np.where(np.isnan(etas[0]), 0.0, etas[0]), self.eta_low, self.eta_high)
+        reference = first @ bounded / first.sum() if first.sum() > 0 else bounded[0]
+        out = etas.copy()
+        for m, (low, high, rows) in enumerate(experience):
+            if m > 0 and rows > 0:
+                room = 0.2 * (high - low) + (self.y_high - self.y_low) / rows**2
+                out[m] = np.clip(etas[m], min(low, reference) - room, max(high, reference) + room)
+        return out
 
     @property
     def eta(self):

@@ -87,9 +87,12 @@ class DictRows:
         return known
 
     def eta(self, learner, x):
-        """b0 + x'b; names without a column have no coefficient."""
+        """b0 + x'b; names without a column have no coefficient.
+
+        Before the first row nothing has one, and a scaler in front may have no value yet: NaN then counts as 0.
+        """
         self._fit(learner)
-        self.fill(x)
+        self.fill(x if learner.n_seen > 0 else {name: 0.0 if value != value else value for name, value in x.items()})
         return learner.eta_at(cython.address(self.x[0, 0]))
 
     def predict(self, learner, x):

@@ -9,6 +9,11 @@ from streamlasso.core.shares cimport Shares
 from streamlasso.core.statistics cimport Scaler
 
 
+#: What a group has seen of the responses: their range, and how many.
+cdef enum:
+    LOW, HIGH, ROWS_SEEN, N_EXPERIENCE
+
+
 @cython.final
 cdef class MixtureLearner(Engine):
     cdef readonly list experts
@@ -19,7 +24,12 @@ cdef class MixtureLearner(Engine):
     cdef Scaler stream
     cdef Shares shares
     cdef Carry carry
-    cdef bint scaled, carries
+    cdef bint scaled, carries, holds
+    cdef readonly double[:, ::1] experience
+    cdef double[::1] fades
+    cdef void _hold_back(self, Py_ssize_t m, double reference, double* etas) noexcept nogil
+    cdef double _reference(self, const double* etas) noexcept nogil
+    cdef void _experience(self, Py_ssize_t m, double y) noexcept nogil
     cdef public double dispersion, dispersion_weight, all_lam_max, all_size
     cdef readonly double[::1] model
     cdef double[::1] loss, share_loss, pulls, targets, weight, own

@@ -8,6 +8,12 @@
 
 Averaging eta is averaging coefficients, so the mixture is one linear model at every moment. Only an expert whose eta
 lies further outside the bounds (`bounds.py`) than these are apart is held there: a thousandth of ten thousand is ten.
+
+**No group speaks far beyond what it has seen.** A memory of few rows in which a feature hardly moved may give it a
+large coefficient. Its predictions are held within the range of the responses that it has seen, widened by REACH, and
+widened to the prediction of the first group, which has seen the most: where that one follows, the others may. This is
+for the Gaussian family; classes have no range to leave. What is held is what an expert is evaluated on.
+
 What an expert is, is its own affair (`experts/`): here are only predictions, losses and weights.
 
 **Restarts.** A memory that never forgets but began right after the last change is the best there is. When that was is
@@ -44,7 +50,18 @@ from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.experts import KINDS
 from streamlasso.core.selected import Selected
-from streamlasso.core.state import COUNT, FIXED, NOT_NEGATIVE, WEIGHT, WITH_INTERCEPT, Column, array, below, numbers
+from streamlasso.core.state import (
+    COUNT,
+    FINITE,
+    FIXED,
+    NOT_NEGATIVE,
+    WEIGHT,
+    WITH_INTERCEPT,
+    Column,
+    array,
+    below,
+    numbers,
+)
 from streamlasso.memories import Forgetting
 
 #: Rows from one restart to the next, at least.
@@ -55,7 +72,10 @@ YOUNG = cython.declare(cython.Py_ssize_t, FIRST_ROWS + 2)
 ODDS_CAP = cython.declare(cython.double, 6.0)
 #: The forgetting factor of the dispersion.
 DISPERSION_DECAY = cython.declare(cython.double, 0.98)
-#: An expert that is not sparse is selected where its weight is this many times that of the leading sparse one.
+#: How far beyond the responses that it has seen a group may predict, as a share of their range; with few rows further,
+#: by 1/n^2 of the range of all.
+REACH = cython.declare(cython.double, 0.2)
+#: An expert that is not sparse is selected where its weight is this many times that of all sparse ones together.
 DENSE_MARGIN = 10.0
 
 
@@ -104,6 +124,7 @@ class MixtureLearner(Engine):
     STATE = (
         numbers("dispersion", Column("dispersion", WEIGHT), Column("dispersion_weight", WEIGHT)),
         array("began", FIXED, attribute="beginnings", range=COUNT, computed=True, dtype=np.int64),
+        array("experience", FIXED, FIXED, range=FINITE),
         array("model", WITH_INTERCEPT, exchanged=np.negative),
         numbers("lam", Column("lam", NOT_NEGATIVE), Column("all_lam_max"), Column("all_size", NOT_NEGATIVE)),
         numbers("seen", Column("n_seen", COUNT), Column("code", below(N_STATUSES)), dtype=np.int64),
@@ -128,6 +149,9 @@ class MixtureLearner(Engine):
         for m in range(self.n_permanent):
             self.shares.enter(m)
         self.shares.start()
+        self.experience = np.zeros((self.M, N_EXPERIENCE))
+        self.fades = np.array([1.0 - group.memory.decay for group in self.experts])
+        self.holds = self.family.quadratic
         self.bounds = Bounds(self.p, self.family)
         self.stream = Scaler(self.p)
         self.carry = Carry(self.family)
@@ -274,6 +298,9 @@ class MixtureLearner(Engine):
                 cython.cast(Experts, self.each.at[m]).learn(cython.address(batch))
         for i in range(n):
             if self.weight[i] > 0.0:
+                for m in range(self.M):
+                    if self.began[m] >= 0:
+                        self._experience(m, self.targets[i])
                 self.bounds.see(cython.address(self.rows[i, 0]), self.targets[i])
                 self.stream.add(cython.address(self.rows[i, 0]), self.targets[i], self.weight[i])
                 self.n_seen += 1
@@ -307,6 +334,7 @@ class MixtureLearner(Engine):
         if self.began[chosen] >= 0:
             self.shares.leave(chosen)
         self.began[chosen] = self.n_seen
+        self.experience[chosen, ROWS_SEEN] = 0.0
         cython.cast(Experts, self.each.at[chosen]).restart(
             self.stream, self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high), turn
         )
@@ -392,13 +420,54 @@ class MixtureLearner(Engine):
         """eta of every expert for a row within the bounds; no number where a group is not there."""
         e: cython.Py_ssize_t
         m: cython.Py_ssize_t
+        reference: cython.double = 0.0
         for m in range(self.M):
             if self.began[m] >= 0:
                 cython.cast(Experts, self.each.at[m]).predict(row, etas + self.shares.first[m])
+                if m == 0:
+                    reference = self._reference(etas)
+                else:
+                    self._hold_back(m, reference, etas)
             else:
                 for e in range(self.shares.first[m], self.shares.first[m + 1]):
                     etas[e] = NAN
         return 0
+
+    def _reference(self, etas):
+        """The average prediction of the first group, which has seen the most; within the bounds."""
+        k: cython.Py_ssize_t
+        eta: cython.double = 0.0
+        total: cython.double = 0.0
+        for k in range(self.shares.first[1]):
+            eta += self.shares.total[k] * self.bounds.clip_eta(etas[k])
+            total += self.shares.total[k]
+        return eta / total if total > 0.0 else self.bounds.clip_eta(etas[0])
+
+    def _hold_back(self, m, reference, etas):
+        """No group speaks far beyond the responses that it has seen, unless the first group does too."""
+        e: cython.Py_ssize_t
+        low: cython.double = self.experience[m, LOW]
+        high: cython.double = self.experience[m, HIGH]
+        seen: cython.double = self.experience[m, ROWS_SEEN]
+        room: cython.double
+        if not self.holds or seen == 0.0:
+            return
+        room = REACH * (high - low) + (self.bounds.y_high - self.bounds.y_low) / (seen * seen)
+        low = min(low, reference)
+        high = max(high, reference)
+        for e in range(self.shares.first[m], self.shares.first[m + 1]):
+            if not isnan(etas[e]):
+                etas[e] = min(max(etas[e], low - room), high + room)
+
+    def _experience(self, m, y):
+        """The range of the responses that a group has seen; where it forgets, the range shrinks towards the newest."""
+        fade: cython.double = self.fades[m]
+        row: cython.p_double = cython.address(self.experience[m, 0])
+        if row[ROWS_SEEN] == 0.0:
+            row[LOW] = row[HIGH] = y
+        row[LOW] = min(y, row[LOW] + fade * (y - row[LOW]))
+        row[HIGH] = max(y, row[HIGH] + fade * (y - row[HIGH]))
+        row[ROWS_SEEN] = (1.0 - fade) * row[ROWS_SEEN] + 1.0
 
     def _prediction(self, etas, pulls):
         """b0 + x'b, but that no expert pulls further than from one width outside the bounds."""
@@ -466,10 +535,11 @@ class MixtureLearner(Engine):
     def selected_expert(self):
         """The group of the sparse expert with the largest weight, and in it the largest penalty that has at least half
         of that: of two models that predict about as well, the sparser; and its weight. A model that is not sparse is
-        selected where its weight is DENSE_MARGIN times as large."""
+        selected where its weight is DENSE_MARGIN times that of all sparse ones together."""
         weights = self.weights
         sparse = np.array([group.sparse for group in self.experts])
-        m: cython.Py_ssize_t = np.argmax(np.where(sparse, DENSE_MARGIN, 1.0) * weights.max(axis=1))
+        dense = weights.max() > DENSE_MARGIN * weights[sparse].sum()
+        m: cython.Py_ssize_t = np.argmax(np.where(sparse | dense, weights.max(axis=1), -1.0))
         k: cython.Py_ssize_t = np.argmax(weights[m] >= 0.5 * weights[m].max())
         return m, k, float(weights[m, k])
 

@@ -2,8 +2,9 @@
 """One memory, many penalties: the solutions at lam = lam_max / n^power, all on one Gram matrix.
 
 Each solution starts from where it stood before the row, and, when it is first needed, from that of its neighbour. One
-of little weight in the mixture, or whose memory is long, is solved again every few rows only. The path ends where the lasso has
-spent two thirds of its rows on coefficients, and these are many: solutions at smaller penalties are copies of the last.
+of little weight in the mixture, or whose memory is long, is solved again every few rows only. The path ends where the
+lasso has spent two thirds of its rows on coefficients, and these are many: solutions at smaller penalties are copies of
+the last.
 Power 0 is the empty model: the mean of what the memory holds. A power, because the best lam falls like n^-1/2: the one
 that suits a stream stays the same while the memory grows.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,18 @@ def _intercept_only(family: Family) -> Learner:
     return Learner(1, family=family, memory=Forgetting(1.0), penalty=L1(), tuner=Fixed(0.0))
 
 
+class Compared(NamedTuple):
+    """The losses of running mean and persistence, one per row, and their errors.
+
+    An error is the distance of the prediction from the response; for classes 1 if the likeliest class is wrong, else 0.
+    """
+
+    baseline: np.ndarray
+    persistence: np.ndarray
+    baseline_error: np.ndarray
+    persistence_error: np.ndarray
+
+
 class NumberBaselines:
     """For numbers: the mean of the rows so far, and the last value."""
 
@@ -59,17 +71,30 @@ class NumberBaselines:
         self.mean = RunningMean(family)
         self.mean.n, self.mean.total = n, total
 
-    def losses(self, y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """The losses of running mean and persistence in the next rows, which then count."""
+    def compared(self, y: np.ndarray, n_classes: int = 0) -> Compared:
+        """Running mean and persistence in the next rows, which then count.
+
+        >>> import numpy as np
+        >>> from streamlasso.families import Gaussian
+        >>> NumberBaselines(Gaussian()).compared(np.array([1.0, 2.0, 6.0])).baseline_error
+        array([1. , 1. , 4.5])
+        """
         before = np.concatenate([[y[0] if self.last is None else self.last], y[:-1]])
+        means = self._means_before(y)
         baseline = self.family.losses(y, self.mean.etas(y))
         persistence = self.family.losses(y, self.family.persistence(before))
+        errors = np.abs(y - means), np.abs(y - before)
         if self.last is None:
             # Nothing came before the first row, so both predict the same.
-            persistence[0] = baseline[0]
+            persistence[0], errors[1][0] = baseline[0], errors[0][0]
         self.varied = self.varied or bool(np.any(y != (y[0] if self.last is None else self.last)))
         self.last = float(y[-1])
-        return baseline, persistence
+        return Compared(baseline, persistence, *errors)
+
+    def _means_before(self, y: np.ndarray) -> np.ndarray:
+        """In units of the response; 0 before the first row."""
+        total = np.cumsum(np.concatenate([[self.mean.total], y[:-1]]))
+        return total / np.maximum(self.mean.n + np.arange(len(y)), 1)
 
     def state(self) -> dict[str, Any]:
         return {"n": self.mean.n, "total": float(self.mean.total), "last": self.last, "varied": self.varied}
@@ -81,18 +106,19 @@ class ClassBaselines:
     def __init__(self, counts: list[int] | None = None, follow: list[list[int]] | None = None, last: int = -1) -> None:
         self.counts, self.follow, self.last = list(counts or []), [list(row) for row in follow or []], last
 
-    def losses(self, y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """The log losses of running mean and persistence in the next rows, which then count."""
+    def compared(self, y: np.ndarray, n_classes: int) -> Compared:
+        """Running mean and persistence, with log losses, in the next rows, which then count."""
         self._make_room(max(n_classes, 2))
-        baseline, persistence = np.empty(len(y)), np.empty(len(y))
+        compared = Compared(*(np.empty(len(y)) for _ in Compared._fields))
         for i, label in enumerate(y.tolist()):
-            baseline[i] = _log_loss(self.counts, label)
-            persistence[i] = _log_loss(self.follow[self.last], label) if self.last >= 0 else baseline[i]
+            follow = self.follow[self.last] if self.last >= 0 else self.counts
+            compared.baseline[i], compared.baseline_error[i] = _log_loss(self.counts, label), _wrong(self.counts, label)
+            compared.persistence[i], compared.persistence_error[i] = _log_loss(follow, label), _wrong(follow, label)
             self.counts[label] += 1
             if self.last >= 0:
                 self.follow[self.last][label] += 1
             self.last = label
-        return baseline, persistence
+        return compared
 
     @property
     def varied(self) -> bool:
@@ -105,6 +131,11 @@ class ClassBaselines:
 
     def state(self) -> dict[str, Any]:
         return {"counts": self.counts, "follow": self.follow, "last": self.last}
+
+
+def _wrong(counts: list[int], label: int) -> bool:
+    """Whether the most common class is another."""
+    return counts.index(max(counts)) != label
 
 
 def _log_loss(counts: list[int], label: int) -> float:

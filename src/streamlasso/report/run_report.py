@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso.report import history, results
+from streamlasso.report.class_tables import class_sections
 from streamlasso.report.page import CITATION, as_words, drawn, paragraph, section, table, versions, write_page
 from streamlasso.report.plots import plot_summary
 from streamlasso.report.summary import Summary
@@ -18,7 +19,9 @@ from streamlasso.report.summary import Summary
 LONGEST_VALUE = 200
 
 GLOSSARY = {
-    "Loss": "What a prediction costs. Every row is predicted before it is learnt. Lower is better. The first row, "
+    "Typical error": "The mean absolute error: how far off a prediction is on average, in units of the response. Every "
+    "row is predicted before it is learnt.",
+    "Loss": "What a prediction costs, as the model counts it. Every row is predicted before it is learnt. Lower is better. The first row, "
     "which nothing could predict, is left out of every mean.",
     "Running mean": "The simplest baseline: always predict the mean of the rows so far. A model that does not beat it "
     "has learnt nothing.",
@@ -62,12 +65,13 @@ def write_report(
         f"<h1>{escape(title)}</h1>",
         paragraph(results.headline(summary), "headline"),
         results.at_a_glance(summary),
+        history.over_time(summary, drawing or drawn(plot_summary(summary), "svg")),
         results.losses(summary, comparisons or {}),
-        history.over_time(drawing or drawn(plot_summary(summary), "svg")),
-        history.parts_of_the_stream(summary),
+        class_sections(summary),
         history.active_now(summary),
         history.coefficients(summary),
         history.changes(summary),
+        history.parts_of_the_stream(summary),
         _notes(notes),
         _settings(summary, settings or {}),
         _glossary(),

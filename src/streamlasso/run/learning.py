@@ -8,12 +8,13 @@ import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso._progressive import learn_rows
-from streamlasso.baselines import ClassBaselines, NumberBaselines
+from streamlasso.baselines import ClassBaselines, Compared, NumberBaselines
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.encoding import Target
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of
 from streamlasso.families import Family
+from streamlasso.report.fit import Fit
 from streamlasso.report.summarise import SUMS, Snapshot
 
 #: Stands for the second class until there is one.
@@ -33,8 +34,10 @@ class Outcomes(NamedTuple):
     baseline: np.ndarray
     persistence: np.ndarray
     least_loss: np.ndarray
-    correct: np.ndarray
-    squared_error: np.ndarray
+    error: np.ndarray
+    baseline_error: np.ndarray
+    persistence_error: np.ndarray
+    fit: Fit
     lam: np.ndarray
     after: dict[str, np.ndarray]
 
@@ -128,24 +131,36 @@ class Learning:
         self, column: dict[str, np.ndarray], targets: list[np.ndarray], values: np.ndarray, there: np.ndarray
     ) -> Outcomes:
         n, eta = len(values), column["eta"]
-        loss, baseline, persistence, least_loss = (np.full(n, np.nan) for _ in range(4))
-        scored, correct, squared_error = there.copy(), np.zeros(n, bool), np.zeros(n)
+        loss, least_loss = np.full(n, np.nan), np.full(n, np.nan)
+        compared = Compared(*(np.full(n, np.nan) for _ in Compared._fields))
+        scored, fit = there.copy(), self._fit(eta, values)
         if there.any():
             loss[there] = losses_of(self.family, [target[there] for target in targets], eta[there])
-            baseline[there], persistence[there] = self.baselines.losses(values[there], self.n_classes)
+            for column_of, known in zip(compared, self.baselines.compared(values[there], self.n_classes), strict=True):
+                column_of[there] = known
             least_loss[there] = 0.0 if self.classes else self.family.least_loss(values[there])
             if self.first:
                 scored[int(np.argmax(there))] = False
                 self.first = False
-        if self.classes:
-            correct = there & (best_class(eta) == values)
-        else:
-            squared_error[there] = (values[there] - self.family.means(eta[there, 0])) ** 2
         after = {name: column[name].mean(axis=1) for name in ("slope", "lam", "lam_max", "n_active")}
         after["effective_size"] = column["effective_size"][:, 0]
         after["status"] = np.array(STATUS)[column["status"].max(axis=1).astype(int)]
-        losses = (loss, baseline, persistence, least_loss)
-        return Outcomes(eta, scored, *losses, correct, squared_error, column["lam"], after)
+        return Outcomes(
+            eta=eta,
+            scored=scored,
+            loss=loss,
+            least_loss=least_loss,
+            error=np.abs(fit.actual - fit.predicted)[:, 0] if fit.classes is None else best_class(eta) != values,
+            **compared._asdict(),
+            fit=fit,
+            lam=column["lam"],
+            after=after,
+        )
+
+    def _fit(self, eta: np.ndarray, values: np.ndarray) -> Fit:
+        if not self.classes:
+            return Fit.of_numbers(values, self.family.means(eta[:, 0]))
+        return Fit.of_classes(values, best_class(eta), probabilities(self.family.means(eta)))
 
     # --- what comes out -----------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from setuptools.command.build_ext import build_ext
 SOURCE = Path("src")
 #: What all modules have in common, compiled once: it is most of what there is to compile.
 SHARED = "streamlasso.core._shared"
-#: For GCC and Clang. GCC's -O3 takes longer to compile, and what it gives is no faster. -O1 takes two thirds of the time;
+#: For GCC and Clang. GCC's -O3 takes longer to compile, and is no faster. -O1 takes two thirds of the time:
 #: everywhere it would make a row of the default 10 to 35 % slower, where no numbers are worked on it changes nothing.
 OPTIONS, NO_NUMBERS = ["-O2", "-ftree-vectorize", "-fno-math-errno", "-g0"], ["-O1", "-fno-math-errno", "-g0"]
 #: Windows cannot wait for more than 61 processes.

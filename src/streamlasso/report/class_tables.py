@@ -1,4 +1,4 @@
-"""Sections of a report about classes: how often each is found, what it is taken for, and which features speak for it."""
+"""Sections of a report about classes: how often each is found, what it is taken for, which features speak for it."""
 
 from __future__ import annotations
 
@@ -66,13 +66,9 @@ def _confusion(summary: Summary) -> str:
     head = ["actual \\ predicted", *map(str, labels)]
     lines = []
     for i, label in enumerate(labels):
-        cells = [
-            _cell(f"{n:,}", share, framed=i == j) for j, (n, share) in enumerate(zip(counts[i], shares[i], strict=True))
-        ]
+        cells = [_cell(f"{counts[i, j]:,}", shares[i, j], framed=i == j) for j in range(len(labels))]
         lines.append([escape(str(label)), *cells])
-    note = (
-        "Rows of each actual class, by the class that was predicted; as dark as their share. Correct ones are framed."
-    )
+    note = "Rows of each actual class, by the class that was predicted: the darker, the more. Correct ones are framed."
     return table(head, lines, escaped=True) + paragraph(note, "note")
 
 

@@ -1,4 +1,4 @@
-"""Predicted against actual, over a stream of any length: means and ranges of stretches, and the last rows one by one."""
+"""Predicted against actual, over a stream of any length: means and ranges of stretches, and the last rows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Fit(NamedTuple):
 
 
 class Course(NamedTuple):
-    """Consecutive rows: (actual and predicted, column) sums, and the (low and high, column) range of the actual ones."""
+    """Consecutive rows: sums (actual and predicted, column), and the range (low and high, column) of the actual ones."""
 
     sums: np.ndarray
     range: np.ndarray

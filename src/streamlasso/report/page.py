@@ -25,7 +25,8 @@ STYLE = """
   --plus: #0b3c6f; --minus: #e69f00; --negative: #c23b28; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181b; --soft: #b0b0b0; --line: #3c4045;
   --faint: #24272b; --plus: #7db4ec; --minus: #f0b23c; --negative: #ff8a75; } }
-body { background: var(--paper); overflow-wrap: break-word; max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; color: var(--ink); }
+body { background: var(--paper); color: var(--ink); overflow-wrap: break-word; }
+body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin-bottom: .4rem; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem; }
 p { margin: .4rem 0; max-width: 48rem; }

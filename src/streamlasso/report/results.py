@@ -38,10 +38,10 @@ def _typical_error(summary: Summary) -> str:
 
 def _right(summary: Summary) -> str:
     label, share = summary.base_rate
-    right = percent(summary.accuracy)
+    right = f"{percent(summary.accuracy)} of the classes were predicted correctly"
     if summary.accuracy > share + AS_GOOD:
-        return f"{right} of the classes were predicted correctly; always saying {label} is right {percent(share)} of the time"
-    return f"{right} of the classes were predicted correctly, no more than by always saying {label} ({percent(share)})"
+        return f"{right}; always saying {label} is right {percent(share)} of the time"
+    return f"{right}, no more than by always saying {label} ({percent(share)})"
 
 
 def _baseline_errors(summary: Summary) -> list[tuple[str, float]]:

@@ -21,8 +21,8 @@ LONGEST_VALUE = 200
 GLOSSARY = {
     "Typical error": "The mean absolute error: how far off a prediction is on average, in units of the response. Every "
     "row is predicted before it is learnt.",
-    "Loss": "What a prediction costs, as the model counts it. Every row is predicted before it is learnt. Lower is better. The first row, "
-    "which nothing could predict, is left out of every mean.",
+    "Loss": "What a prediction costs, as the model counts it. Lower is better. The first row, which nothing could "
+    "predict, is left out of every mean.",
     "Running mean": "The simplest baseline: always predict the mean of the rows so far. A model that does not beat it "
     "has learnt nothing.",
     "Persistence": "The other baseline: the next row is like the last; for classes, how often each has followed the "

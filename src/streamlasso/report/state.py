@@ -1,7 +1,7 @@
 """A `Summariser` as JSON and arrays, for checkpoints.
 
-The arrays have one entry per stretch; the last entry of `sums`, `lam_range` and `scatter_*` is the stretch that is not
-complete; so is that of `course_*`. Classes and features that a stretch did not have yet are NaN or 0 there, as in the summary.
+The arrays have one entry per stretch; the last entry of `sums`, `course_*`, `lam_range` and `scatter_*` is the stretch
+that is not complete. Classes and features that a stretch did not have yet are NaN or 0 there, as in the summary.
 """
 
 from __future__ import annotations

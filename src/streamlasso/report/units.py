@@ -9,29 +9,10 @@ from streamlasso.report.summary import Summary
 
 #: Units at the end of a name, as in `weight_kg`, and how they are written.
 ENDINGS = {
-    **{
-        unit: unit for unit in ("kg", "g", "mg", "km", "m", "cm", "mm", "ms", "s", "min", "h", "kw", "kwh", "mw", "mwh")
-    },
-    "kw": "kW",
-    "kwh": "kWh",
-    "mw": "MW",
-    "mwh": "MWh",
-    "pct": "%",
-    "percent": "%",
-    "celsius": "°C",
-    "hpa": "hPa",
-    "usd": "USD",
-    "eur": "EUR",
-    "gbp": "GBP",
-    "seconds": "seconds",
-    "minutes": "minutes",
-    "hours": "hours",
-    "days": "days",
-    "miles": "miles",
-    "mph": "mph",
-    "degrees": "degrees",
-    "dollars": "dollars",
-    "euros": "euros",
+    **{word: word for word in ("kg", "g", "mg", "km", "m", "cm", "mm", "ms", "s", "min", "h", "mph")},
+    **{word: word for word in ("seconds", "minutes", "hours", "days", "miles", "degrees", "dollars", "euros")},
+    **dict(kw="kW", kwh="kWh", mw="MW", mwh="MWh", hpa="hPa", celsius="°C", pct="%", percent="%"),
+    **dict(usd="USD", eur="EUR", gbp="GBP"),
 }
 
 

@@ -45,7 +45,7 @@ class Fit(NamedTuple):
 
 
 class Course(NamedTuple):
-    """Consecutive rows: sums (actual and predicted, column), and the range (low and high, column) of the actual ones."""
+    """Consecutive rows: sums (actual and predicted, column), and the range (low and high, column) of actual ones."""
 
     sums: np.ndarray
     range: np.ndarray

@@ -119,7 +119,7 @@ def drawn(figure: Figure, form: str) -> bytes:
     # Text stays text: it is smaller, faster to write, and can be searched and read aloud.
     with matplotlib.rc_context({"svg.hashsalt": "streamlasso", "svg.fonttype": "none"}):
         if form == "png":
-            figure.savefig(drawing, format=form, dpi=120)
+            figure.savefig(drawing, format=form, dpi=110, pil_kwargs={"compress_level": 2})
             return drawing.getvalue()
         figure.savefig(drawing, format=form, facecolor="none", metadata={"Date": None})
     head, tag, rest = drawing.getvalue().partition(b" <defs>")

@@ -45,11 +45,12 @@ def write_report(
     comparisons: Mapping[str, np.ndarray] | None = None,
     notes: Sequence[str] = (),
     drawing: bytes | None = None,
+    sections: Sequence[str] = (),
 ) -> Path:
     """Write the page to `path`, whole or not at all.
 
     `comparisons` are other losses of the same rows, by name; `notes` are sentences about the data;
-    `drawing` is an SVG to show in place of that of `plot_summary`.
+    `drawing` is an SVG to show in place of that of `plot_summary`; `sections` are HTML, after those on the predictions.
 
     >>> import tempfile
     >>> from streamlasso import RAPRegressor, progressive
@@ -67,6 +68,7 @@ def write_report(
         results.at_a_glance(summary),
         history.over_time(summary, drawing or drawn(plot_summary(summary), "svg")),
         results.losses(summary, comparisons or {}),
+        *sections,
         class_sections(summary),
         history.active_now(summary),
         history.coefficients(summary),

@@ -141,7 +141,7 @@ def _draw_loss(axes: Axes, summary: Summary) -> None:
     for name, losses, mean, style in curves:
         if losses is not None and mean is not None:
             smooth = trailing_mean(losses[scored], max(window // summary.size, 1))
-            axes.plot(*thinned(summary.t[scored], smooth), label=_mean_label(name, mean), **style)
+            axes.plot(*thinned(summary.t[scored], smooth), label=f"{name} {number(mean)}", **style)
             drawn.append(smooth)
     every = np.concatenate(drawn)
     if len(every) and every.min() > 0 and every.max() > WIDE * every.min():
@@ -211,7 +211,3 @@ def _penalty_title(summary: Summary) -> str:
 def _medians(values: np.ndarray) -> np.ndarray:
     """Of the known values of each row; NaN if there are none."""
     return np.array([np.median(row[~np.isnan(row)]) if np.any(~np.isnan(row)) else np.nan for row in values])
-
-
-def _mean_label(name: str, mean: float) -> str:
-    return f"{name} {number(mean)}" + (" on all rows" if name == "model" else "")

@@ -132,6 +132,7 @@ def _dark_style() -> str:
     Other programs that read SVG do not know this, and show the drawing as it is.
     """
     rules = [f'[style*="{kind}: {c}"]{{{kind}:{dark}!important}}' for c, dark in ON_DARK.items() for kind in KINDS]
+    rules += [f'[fill="{c}"]{{fill:{dark}}}' for c, dark in ON_DARK.items()]
     rules += [f"text{{fill:{ON_DARK[INK]}}}", '[style*="fill: #ffffff"]{fill:none!important}']
     rules += ['[style*="stroke: #ffffff"]{stroke:#16181b!important}', "image{filter:url(#on-dark)}"]
     return f" <style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>\n{_dark_images()}"

@@ -31,7 +31,7 @@ def run_recorded(data: Sequence[Path], out: Path, images: Images, design: Design
         print(note, file=sys.stderr)
     console = Console()
     console.print(_table(outcome.group))
-    console.print(*conclusion(outcome.group), sep="\n", soft_wrap=True, markup=False)
+    console.print(*conclusion(outcome.group), sep="\n", markup=False, highlight=False)
     console.print(_where(out), soft_wrap=True)
     _raise_failures(outcome, out)
 

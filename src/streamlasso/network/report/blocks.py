@@ -6,6 +6,7 @@ is therefore compared with the blocks of the other condition before and after it
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations, groupby
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from streamlasso._text import count, number
-from streamlasso.network.report.group import Group
+from streamlasso.network.report.group import MAX_PICTURES, Group
 from streamlasso.network.report.settling import warm_up
 from streamlasso.network.results import SubjectResult
 
@@ -92,14 +93,16 @@ def differences(blocks: list[Block], first: str, second: str, column: str) -> np
 def conclusion(group: Group) -> list[str]:
     """Sentences for the top of the report; none without two conditions."""
     every = [blocks_of(group, subject) for subject in group.subjects]
-    present = {block.condition for blocks in every for block in blocks}
-    names = [name for name in group.condition_names if name in present]
+    n_blocks = Counter(block.condition for blocks in every for block in blocks)
+    names = [name for name, _ in n_blocks.most_common(MAX_PICTURES)]
     if len(names) < 2:
         return []
     pairs = {pair: _difference(every, *pair, "lam") for pair in combinations(names, 2)}
     pair = max(pairs, key=lambda pair: pairs[pair].in_errors)
+    if pairs[pair].n < 2:
+        return ["There are too few blocks to compare the conditions."]
     first, second = pair if not pairs[pair].value < 0 else pair[::-1]
-    chosen = [f"Of {len(names)} conditions, those whose lam differs most:"] if len(names) > 2 else []
+    chosen = [f"Of {len(n_blocks)} conditions, those whose lam differs most:"] if len(names) > 2 else []
     about = [_about_lam(every, first, second), _about_edges(every, first, second)]
     return [" ".join([*chosen, *about]), *_about_one_edge(group, every, first, second)]
 
@@ -129,8 +132,6 @@ def _difference(every: list[list[Block]], first: str, second: str, column: str) 
 
 def _about_lam(every: list[list[Block]], first: str, second: str) -> str:
     between = _difference(every, first, second, "lam")
-    if between.n < 2:
-        return f"There are too few blocks to compare {first} with {second}."
     over = "subjects" if len(every) > 1 else "blocks"
     error = f"{number(between.value)} ± {number(between.error)} (standard error over {between.n} {over})"
     beside = "each block against those before and after it"
@@ -142,8 +143,6 @@ def _about_lam(every: list[list[Block]], first: str, second: str) -> str:
 
 def _about_edges(every: list[list[Block]], first: str, second: str) -> str:
     between = _difference(every, first, second, "edges")
-    if between.n < 2:
-        return ""
     error = f"by {number(between.value)} ± {number(between.error)}"
     verdict = "differs clearly" if between.clear else "does not differ clearly"
     return f"The number of edges {verdict} ({error} during {first})."

@@ -169,6 +169,7 @@ def test_lam_is_not_among_the_first_numbers(trace, tmp_path):
     ("target", "family", "expected"),
     [
         ("bikes", "poisson", r"the typical error was \S+ bikes \(mean absolute error\)"),
+        ("cnt", "poisson", r"the typical error in cnt was \S+ \(mean"),
         ("price_usd", "gaussian", r"the typical error in price_usd was \S+ USD \(mean"),
         ("temperature (°C)", "gaussian", r"the typical error in temperature \(°C\) was \S+ °C \(mean"),
         ("price", "gaussian", r"the typical error in price was \S+ \(mean"),

@@ -66,7 +66,8 @@ def draw_fit(axes: Axes, summary: Summary, column: int) -> None:
     axes.plot(t, actual, **ACTUAL)
     axes.plot(t, predicted, **PREDICTED)
     if summary.classes is None:
-        _scale_of_numbers(axes, summary, summary.actual_range[scored, :, column], predicted)
+        usual = np.quantile(predicted, [SPIKES, 1 - SPIKES])
+        _scale_of_numbers(axes, summary, summary.actual_range[scored, :, column], usual)
     else:
         _scale_of_shares(axes, min(1.0, 1.1 * max(actual.max(), predicted.max())) or 1.0)
     if summary.classes is None or len(summary.classes) == 2:
@@ -123,7 +124,7 @@ def _scale_of_shares(axes: Axes, high: float, low: float = 0.0) -> None:
 
 def _scale_of_numbers(axes: Axes, summary: Summary, actual: np.ndarray, predicted: np.ndarray) -> None:
     frame(axes)
-    shown = np.concatenate([actual.ravel(), np.quantile(predicted, [SPIKES, 1 - SPIKES])])
+    shown = np.concatenate([actual.ravel(), predicted])
     margin = 0.06 * np.ptp(shown) or 1.0
     axes.set_ylim(shown.min() - margin, shown.max() + margin)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")

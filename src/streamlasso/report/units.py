@@ -16,6 +16,10 @@ ENDINGS = {
 }
 
 
+#: Names of counts that do not tell what is counted.
+NO_THINGS = {"cnt", "count", "counts", "number", "target", "total", "value"}
+
+
 def unit_of(name: str) -> str:
     """The unit that a name states, in brackets or at its end; empty if it states none.
 
@@ -43,4 +47,5 @@ def in_units(summary: Summary, error: float) -> str:
     unit = unit_of(summary.target)
     if unit:
         return f"{number(error)} {unit}"
-    return f"{number(error)} {summary.target}" if summary.family.response == "a count" else number(error)
+    things = summary.family.response == "a count" and summary.target.lower() not in NO_THINGS
+    return f"{number(error)} {summary.target}" if things and len(summary.target) > 1 else number(error)

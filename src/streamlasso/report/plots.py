@@ -103,6 +103,8 @@ def _draw_panel(figure: Figure, panel: Panel, summary: Summary, place: tuple[flo
         draw(axes, summary)
         if panel.name != "recent":
             time_axis(axes, summary, n_ticks=8 // panel.columns, labelled=panel.with_times)
+        if panel.columns > 1:
+            axes.set_xlabel("")
     if panel.columns > 1 and panel.with_times:
         legend_above(axes, fit_plot.shared_key(), below=0.25)
 

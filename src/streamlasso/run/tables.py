@@ -26,7 +26,7 @@ def loss_table(summary: Summary) -> Table:
     table = Table("", title=title, title_justify="left")
     table.add_column("typical error" if summary.classes is None else "correct", justify="right")
     table.add_column(f"mean {summary.loss_name}", justify="right")
-    table.add_column("the model's is lower by", justify="right")
+    table.add_column("model's is lower by", justify="right")
     table.add_row("model", _error(summary, "error"), number(summary.mean_loss), "", style="bold")
     others = [("running mean", "baseline_error", summary.mean_baseline)]
     if summary.mean_persistence is not None:

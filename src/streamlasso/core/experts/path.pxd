@@ -13,6 +13,8 @@ cdef class Path(LeastSquares):
     cdef double predicted, eta_low, eta_high
     cdef readonly double[::1] lam, intercepts
     cdef readonly int[::1] code
+    cdef readonly Py_ssize_t[::1] age
+    cdef bint _due(self, Py_ssize_t k, double weight) noexcept nogil
     cdef double[::1] power, z
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil

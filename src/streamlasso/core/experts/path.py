@@ -2,7 +2,7 @@
 """One memory, many penalties: the solutions at lam = lam_max / n^power, all on one Gram matrix.
 
 Each solution starts from where it stood before the row, and, when it is first needed, from that of its neighbour. One
-that has next to no weight in the mixture is brought up to date every few rows only. The path ends where the lasso has
+of little weight in the mixture, or whose memory is long, is solved again every few rows only. The path ends where the lasso has
 spent two thirds of its rows on coefficients, and these are many: solutions at smaller penalties are copies of the last.
 Power 0 is the empty model: the mean of what the memory holds. A power, because the best lam falls like n^-1/2: the one
 that suits a stream stays the same while the memory grows.
@@ -27,8 +27,10 @@ from streamlasso.core.objective import problem_of
 from streamlasso.core.state import COLUMNS, COUNT, FIXED, Column, array, below, numbers, table
 from streamlasso.memories import Forgetting
 
-#: A solution with less weight than this may be STALE_ROWS rows old.
-STALE_SOLUTION = cython.declare(cython.double, 1e-3)
+#: A solution that is `age` rows old lacks a share age/n of what its memory knows, and so much of its part in the
+#: mixture: it is solved again where weight * age / n exceeds STALE, where its weight is MATTERS, or after STALE_ROWS.
+STALE = cython.declare(cython.double, 3e-4)
+MATTERS = cython.declare(cython.double, 0.05)
 STALE_ROWS = cython.declare(cython.Py_ssize_t, 32)
 #: A lasso with more active features than this share of its rows interpolates; no smaller penalty is tried, unless it
 #: has so few of them that it is cheap.
@@ -55,6 +57,7 @@ class Path(LeastSquares):
         *LeastSquares.STATE,
         table("solutions", (FIXED, COLUMNS), Column("lam"), Column("intercepts", exchanged=np.negative)),
         array("codes", FIXED, attribute="code", range=below(N_STATUSES), dtype=np.int64),
+        array("ages", FIXED, attribute="age", range=COUNT, dtype=np.int64),
         numbers("place", Column("leader", COUNT), dtype=np.int64),
     )
 
@@ -66,6 +69,7 @@ class Path(LeastSquares):
         self.lam = np.zeros(self.n)
         self.intercepts = np.zeros(self.n)
         self.code = np.full(self.n, WAITING, dtype=np.intc)
+        self.age = np.zeros(self.n, dtype=np.intp)
         self.z = np.zeros(self.p)
         self.actives = ActiveSets([self.active, *(ActiveSet(self.p) for _ in range(1, self.n))])
         for k in range(self.n):
@@ -95,6 +99,7 @@ class Path(LeastSquares):
             self.lam[k] = 0.0
             self.intercepts[k] = 0.0
             self.code[k] = WAITING
+            self.age[k] = 0
         self.predicted = 0.0
         self.leader = 0
 
@@ -142,10 +147,12 @@ class Path(LeastSquares):
                 self.code[k] = WAITING
             return 0
         for k in range(self.n):
-            if self.code[k] != WAITING and weight[k] < STALE_SOLUTION and (self.n_seen + k) % STALE_ROWS != 0:
+            self.age[k] += 1
+            if not self._due(k, weight[k]):
                 # A new factor in the end costs less than one that follows every row.
                 cython.cast(ActiveSet, self.actives.at[k]).broken = True
                 continue
+            self.age[k] = 0
             if k > 0 and self._saturated(k - 1):
                 self._copy(k)
                 continue
@@ -155,6 +162,12 @@ class Path(LeastSquares):
             self.code[k] = self.solve_for(cython.cast(ActiveSet, self.actives.at[k]), self.lam[k])
             self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.actives.at[k]))
         return 0
+
+    def _due(self, k, weight):
+        """Whether the k-th solution has to be solved again."""
+        if self.code[k] == WAITING or weight >= MATTERS or self.age[k] >= STALE_ROWS:
+            return True
+        return weight * self.age[k] > STALE * self.effective_size()
 
     def _saturated(self, k):
         """Has the lasso spent its rows? A ridge spreads few degrees of freedom over many features."""

@@ -142,7 +142,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     >>> from streamlasso.river import RAPRegressor
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.222334
+    MAE: 0.22206
     >>> best = model.selected_
     >>> [best.coef.names[j] for j in best.support]
     ['gallup', 'ipsos', 'ordinal_date', 'rasmussen', 'you_gov']
@@ -256,7 +256,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
     >>> from streamlasso.river import RAPClassifier
     >>> model = RAPClassifier()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 89.43%
+    Accuracy: 89.19%
     """
 
     def __init__(

@@ -1,12 +1,12 @@
 """Figures: they draw what the table says, cover no data, and survive odd streams."""
 
-import sys
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -217,11 +217,10 @@ def test_long_streams_are_thinned_but_keep_their_spikes():
 
 
 def test_a_given_figure_is_drawn_on_and_none_is_left_open():
-    figure = Figure()
+    figure, before = Figure(), pyplot.get_fignums()
     assert gaussian().plot(figure) is figure
     gaussian().plot()
-    if "matplotlib.pyplot" in sys.modules:
-        assert not sys.modules["matplotlib.pyplot"].get_fignums()
+    assert pyplot.get_fignums() == before
 
 
 def test_coefficients_are_the_largest_on_average_times_their_spread():

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,18 @@ class RunningMean:
 def _intercept_only(family: Family) -> Learner:
     """Its one feature is always 0 and stays out."""
     return Learner(1, family=family, memory=Forgetting(1.0), penalty=L1(), tuner=Fixed(0.0))
+
+
+class Compared(NamedTuple):
+    """The losses of running mean and persistence, one per row, and their errors.
+
+    An error is the distance of the prediction from the response; for classes 1 if the likeliest class is wrong, else 0.
+    """
+
+    baseline: np.ndarray
+    persistence: np.ndarray
+    baseline_error: np.ndarray
+    persistence_error: np.ndarray
 
 
 class NumberBaselines:
@@ -140,18 +152,19 @@ class ClassBaselines:
     def __init__(self, counts: list[int] | None = None, follow: list[list[int]] | None = None, last: int = -1) -> None:
         self.counts, self.follow, self.last = list(counts or []), [list(row) for row in follow or []], last
 
-    def losses(self, y: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
-        """The log losses of the running mean and persistence in the next rows, which then count."""
+    def compared(self, y: np.ndarray, n_classes: int) -> Compared:
+        """Running mean and persistence, with log losses, in the next rows, which then count."""
         self._make_room(max(n_classes, 2))
-        baseline, persistence = np.empty(len(y)), np.empty(len(y))
+        compared = Compared(*(np.empty(len(y)) for _ in Compared._fields))
         for i, label in enumerate(y.tolist()):
-            baseline[i] = _log_loss(self.counts, label)
-            persistence[i] = _log_loss(self.follow[self.last], label) if self.last >= 0 else baseline[i]
+            follow = self.follow[self.last] if self.last >= 0 else self.counts
+            compared.baseline[i], compared.baseline_error[i] = _log_loss(self.counts, label), _wrong(self.counts, label)
+            compared.persistence[i], compared.persistence_error[i] = _log_loss(follow, label), _wrong(follow, label)
             self.counts[label] += 1
             if self.last >= 0:
                 self.follow[self.last][label] += 1
             self.last = label
-        return baseline, persistence
+        return compared
 
     @property
     def varied(self) -> bool:
@@ -164,6 +177,11 @@ class ClassBaselines:
 
     def state(self) -> dict[str, Any]:
         return {"counts": self.counts, "follow": self.follow, "last": self.last}
+
+
+def _wrong(counts: list[int], label: int) -> bool:
+    """Whether the most common class is another."""
+    return counts.index(max(counts)) != label
 
 
 def _log_loss(counts: list[int], label: int) -> float:

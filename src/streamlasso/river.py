@@ -142,10 +142,10 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     >>> from streamlasso.river import RAPRegressor
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.225465
+    MAE: 0.22206
     >>> best = model.selected_
     >>> [best.coef.names[j] for j in best.support]
-    ['gallup', 'ipsos', 'morning_consult', 'rasmussen', 'you_gov']
+    ['gallup', 'ipsos', 'ordinal_date', 'rasmussen', 'you_gov']
     """
 
     def __init__(

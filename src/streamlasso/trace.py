@@ -11,8 +11,10 @@ import numpy as np
 
 from streamlasso._html import facts_html
 from streamlasso._text import count, number, percent
+from streamlasso.baselines import ClassBaselines, RunningMean
 from streamlasso.families import Family
 from streamlasso.report.changes import Change, lasting_changes
+from streamlasso.report.fit import Fit
 from streamlasso.report.page import drawn, image
 from streamlasso.report.summarise import Snapshot, Summariser
 from streamlasso.report.summary import Summary
@@ -279,12 +281,13 @@ class Trace:
     def summary(self) -> Summary:
         """The stream in a bounded number of stretches, for figures and reports (`streamlasso.report`)."""
         summariser = Summariser()
-        values, lam = self._sums(), self._shown_lam.reshape(len(self), -1)
+        values, fit, lam = self._sums(), self._fit(), self._shown_lam.reshape(len(self), -1)
         start = 0
         while start < len(self):
             stop = min(start + summariser.room, len(self))
             snapshot = partial(self._snapshot, stop - 1)
-            summariser.add(values[start:stop], lam[start:stop], None, int(self.t[start]), snapshot)
+            rows = np.arange(start, stop)
+            summariser.add(values[rows], fit.at(rows), lam[rows], None, int(self.t[start]), snapshot)
             start = stop
         summariser.status.update(np.ravel(self.status).tolist())
         classes = None if self.classes is None else list(self.classes)
@@ -301,9 +304,23 @@ class Trace:
         """(row, `summarise.SUMS`)"""
         scored, nothing = np.zeros(len(self), bool), np.zeros(len(self))
         scored[self._scored] = True
-        correct = nothing if self.classes is None else self.prediction == self.y
-        squared_error = (self.y - self.prediction) ** 2 if self.classes is None else nothing
-        return np.column_stack([scored, self.loss, self.baseline, nothing, self.least_loss, correct, squared_error])
+        error, baseline_error = self._errors()
+        losses = (self.loss, self.baseline, nothing, self.least_loss)
+        return np.column_stack([scored, *losses, error, baseline_error, nothing])
+
+    def _errors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the model and of the running mean: distances, or for classes 1 where they are wrong."""
+        if self.classes is None:
+            means = self.family.means(RunningMean(self.family).etas(self.y))
+            return np.abs(self.y - self.prediction), np.abs(self.y - means)
+        places = np.searchsorted(self.classes, self.y)
+        return self.prediction != self.y, ClassBaselines().compared(places, len(self.classes)).baseline_error
+
+    def _fit(self) -> Fit:
+        if self.classes is None:
+            return Fit.of_numbers(self.y, self.prediction)
+        actual, predicted = (np.searchsorted(self.classes, labels) for labels in (self.y, self.prediction))
+        return Fit.of_classes(actual, predicted, (predicted[:, None] == np.arange(len(self.classes))).astype(float))
 
     def _snapshot(self, i: int) -> Snapshot:
         k = self.selected.places(self.t[i])

@@ -423,3 +423,18 @@ def test_folders_are_searched_for_subjects_only(study):
     assert [path.name for path in find_files([folder])] == ["subject_1.csv", "subject_2.csv"]
     assert [path.name for path in find_files([folder], [folder / "subject_1.csv"])] == ["subject_2.csv"]
     assert out.is_relative_to(folder)
+
+
+def test_files_of_a_folder_that_are_not_used_are_named(tmp_path, capsys):
+    folder = tmp_path / "study"
+    folder.mkdir()
+    save_series(folder / "sub-1.csv", made_series(1))
+    (folder / "events.tsv").write_text("onset\tduration\ttrial_type\n4\t6\tfear\n")
+    for name in ("participants.tsv", "notes.txt", ".hidden"):
+        (folder / name).write_text("participant_id\n")
+    arguments = ["--events", str(folder / "events.tsv"), "--tr", "0.5", "--out", str(folder / "out")]
+    for _ in range(2):
+        assert main(["network", str(folder), *arguments]) == 0
+        assert "2 files of the folder not used: notes.txt and participants.tsv" in capsys.readouterr().err
+    assert "notes.txt and participants.tsv" in (folder / "out" / "report.html").read_text()
+    assert json.loads((folder / "out" / "run.json").read_text())["unused"] == ["notes.txt", "participants.tsv"]

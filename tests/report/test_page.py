@@ -8,9 +8,12 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from streamlasso import RAPClassifier, RAPRegressor, __version__, progressive
 from streamlasso.families import Family
+from streamlasso.report.class_tables import grouped_confusion
+from streamlasso.report.colours import ON_DARK
 from streamlasso.report.run_report import write_report
 from streamlasso.simulate import simulate
 from streamlasso.tuners import LogRMS
@@ -43,7 +46,7 @@ class Page(HTMLParser):
     def handle_data(self, data):
         if "style" not in self.open:
             self.words.append(data)
-        if self.open and self.open[-1] in ("td", "th"):
+        if {"td", "th"} & set(self.open):
             self.rows[-1][-1] += data
 
     @property
@@ -139,11 +142,16 @@ def test_headline_and_table_say_what_the_trace_says(trace, tmp_path):
     other = trace.loss + 1.0
     page = page_of(trace, tmp_path, comparisons={"another": other})
     saved = 1 - trace.loss[1:].mean() / trace.baseline[1:].mean()
-    assert f"Over 300 rows the model's loss was {100 * saved:.0f} % lower than that of the running mean" in page.text
+    error = np.abs(trace.y - trace.prediction)[1:].mean()
+    mean_error = np.mean([abs(trace.y[t] - trace.y[:t].mean()) for t in range(1, 300)])
+    expected = f"the typical error was {error:.3g} (mean absolute error), against {mean_error:.3g} for the mean"
+    assert f"Over 300 rows {expected}" in page.text
+    assert f"The model's loss was {100 * saved:.0f} % lower than that of the running mean" in page.text
+    assert page.text.index("half squared error") > page.text.index("How good were the predictions?")
     assert f"It now uses {np.count_nonzero(trace.last_coef)} of the 20 features" in page.text
     for name, loss in (("model", trace.loss), ("running mean", trace.baseline), ("another", other)):
-        mean = loss[1:].mean()
-        assert page.row(name) == [name, f"{mean:.3g}", f"{loss[-60:].mean():.3g}", f"{np.sqrt(2 * mean):.3g}"]
+        errors = {"model": f"{error:.3g}", "running mean": f"{mean_error:.3g}"}
+        assert page.row(name) == [name, errors.get(name, ""), f"{loss[1:].mean():.3g}", f"{loss[-60:].mean():.3g}"]
 
 
 def test_a_model_that_lost_is_reported_as_such(tmp_path):
@@ -152,10 +160,87 @@ def test_a_model_that_lost_is_reported_as_such(tmp_path):
     assert "did not beat the running mean: its loss was 25 % higher" in page.text
 
 
-def test_the_share_of_correct_classes_is_stated(tmp_path):
-    trace = classes(3)
-    right = np.mean((trace.prediction == trace.y)[1:])
-    assert f"predicted the right class {100 * right:.0f} % of the time" in page_of(trace, tmp_path).text
+def test_lam_is_not_among_the_first_numbers(trace, tmp_path):
+    text = page_of(trace, tmp_path).text
+    assert "lam" not in text[: text.index("How good were the predictions?")].split()
+
+
+@pytest.mark.parametrize(
+    ("target", "family", "expected"),
+    [
+        ("bikes", "poisson", r"the typical error was \S+ bikes \(mean absolute error\)"),
+        ("cnt", "poisson", r"the typical error in cnt was \S+ \(mean"),
+        ("price_usd", "gaussian", r"the typical error in price_usd was \S+ USD \(mean"),
+        ("temperature (°C)", "gaussian", r"the typical error in temperature \(°C\) was \S+ °C \(mean"),
+        ("price", "gaussian", r"the typical error in price was \S+ \(mean"),
+    ],
+)
+def test_the_headline_is_in_the_units_of_the_response(target, family, expected, tmp_path):
+    summary = regression(y=np.random.default_rng(0).poisson(5.0, size=40).astype(float), family=family).summary()
+    page = Page(write_report(replace(summary, target=target), tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert re.search(expected, page.text)
+
+
+def test_accuracy_stands_beside_that_of_always_saying_the_most_common_class(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(400) < 0.06, "yes", "no")
+    trace = progressive(RAPClassifier(), rng.normal(size=(400, 2)), y)
+    right, base = (trace.prediction == y)[1:].mean(), (y == "no")[1:].mean()
+    assert right <= base
+    expected = f"{100 * right:.0f} % of the classes were predicted correctly, no more than by always saying no"
+    assert f"{expected} ({100 * base:.0f} %)" in page_of(trace, tmp_path).text
+    signal = rng.normal(size=(400, 1))
+    trace = progressive(RAPClassifier(), signal, np.where(signal[:, 0] > 0.3, "yes", "no"))
+    base = (signal[1:, 0] <= 0.3).mean()
+    expected = f"predicted correctly; always saying no is right {100 * base:.0f} % of the time"
+    assert expected in page_of(trace, tmp_path).text
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_classes_are_scored_as_scikit_learn_scores_them(n_classes, tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 3))
+    y = np.array(list("abcd"))[np.argmax(X[:, :1] * np.arange(n_classes) + rng.normal(size=(300, n_classes)), axis=1)]
+    trace = progressive(RAPClassifier(), X, y)
+    page = page_of(trace, tmp_path)
+    labels = sorted(set(y), key=lambda label: -np.sum(y[1:] == label))
+    actual, predicted = y[1:], trace.prediction[1:]
+    start = page.rows.index(["actual \\ predicted", *labels]) + 1
+    expected = confusion_matrix(actual, predicted, labels=labels)
+    assert [row[1:] for row in page.rows[start : start + n_classes]] == expected.astype(str).tolist()
+    precision, recall, _, rows = precision_recall_fscore_support(actual, predicted, labels=labels, zero_division=np.nan)
+    for k, label in enumerate(labels):
+        shares = (rows[k] / 299, precision[k], recall[k])
+        share, *scores = ("n/a" if np.isnan(value) else f"{100 * value:.0f} %" for value in shares)
+        assert page.row(label) == [label, str(rows[k]), share, str(np.sum(predicted == label)), *scores]
+
+
+def test_of_many_classes_the_most_common_are_named_and_no_row_is_lost():
+    rng = np.random.default_rng(0)
+    counts = rng.integers(1, 50, size=(30, 30))
+    joined, labels = grouped_confusion(counts, list(range(30)))
+    assert joined.shape == (12, 12)
+    assert joined.sum() == counts.sum()
+    assert labels[-1] == "19 others"
+    assert joined[0, 0] == counts[labels[0], labels[0]]
+    assert joined[:, :-1].sum() == counts[:, labels[:-1]].sum()
+
+
+def test_pages_and_drawings_have_dark_colours(trace, tmp_path):
+    page_of(trace, tmp_path)
+    source = (tmp_path / "report.html").read_text()
+    drawings = [base64.b64decode(text).decode() for text in re.findall(r"svg\+xml;base64,([^\"]+)", source)]
+    for text in (source, *drawings):
+        assert "@media (prefers-color-scheme: dark)" in text
+    used = set(re.findall(r"(?:stroke|fill): (#[0-9a-f]{6})", "".join(drawings)))
+    assert used <= {*ON_DARK, "#ffffff"}, "every colour of a drawing has a dark counterpart"
+
+
+def test_no_word_may_be_broken(trace, tmp_path):
+    page_of(trace, tmp_path)
+    source = (tmp_path / "report.html").read_text()
+    assert "anywhere" not in source
+    assert "break-all" not in source
 
 
 def test_active_features_come_with_coefficient_and_effect_largest_first(trace, tmp_path):

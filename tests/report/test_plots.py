@@ -1,20 +1,21 @@
 """Figures: they draw what the table says, cover no data, and survive odd streams."""
 
-import sys
 from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
+from streamlasso.report.active_plot import MOST_ROWS
 from streamlasso.report.coefficient_plot import plot_coefficients
 from streamlasso.report.colours import DARK, LIGHT
 from streamlasso.report.curves import DRAWN
-from streamlasso.report.plots import MOST_ROWS, mark_truth, plot_summary
+from streamlasso.report.plots import mark_truth, plot_summary
 from streamlasso.simulate import simulate
 from streamlasso.tuners import SGD, Fixed
 
@@ -47,6 +48,10 @@ def with_coef(trace, coef):
     return replace(trace, selected=replace(trace.selected, coef=coef))
 
 
+def panel(figure, name):
+    return next(axes for axes in figure.axes if axes.get_label() == name)
+
+
 def rgb(color):
     return np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
 
@@ -69,20 +74,18 @@ TRACES = {
 
 @pytest.mark.parametrize("name", TRACES)
 @pytest.mark.filterwarnings("error")
-def test_four_labelled_panels_for_every_stream(name):
+def test_predictions_come_first_and_the_penalty_last(name):
     trace = TRACES[name]()
     figure = drawn(trace.plot())
-    penalty, loss, memory, active = figure.axes
-    assert [axes.get_title(loc="left").split(",")[0].split(":")[0] for axes in figure.axes] == [
-        "Penalty",
-        "Loss",
-        "Memory",
-        "Active features",
-    ]
-    assert loss.get_ylabel() == trace.loss_name
-    assert memory.get_ylabel() == "rows in use"
-    assert active.get_xlabel() == "row"
-    assert penalty.get_ylabel().startswith("lam") or name in ("one row", "all waiting")
+    names = list(dict.fromkeys(axes.get_label() for axes in figure.axes))
+    assert [name for name in names if name != "recent"] == ["fit", "loss", "active", "memory", "penalty"]
+    assert "redicted against actual" in figure.axes[0].get_title(loc="left") or "Share of" in figure.axes[0].get_title(
+        loc="left"
+    )
+    assert panel(figure, "loss").get_ylabel() == trace.loss_name
+    assert panel(figure, "memory").get_ylabel() == "rows in use"
+    assert figure.axes[-1].get_xlabel() == "row"
+    assert panel(figure, "penalty").get_ylabel().startswith("lam") or name in ("one row", "all waiting")
 
 
 @pytest.mark.parametrize("name", ["plain", "three classes", "200 features", "two classes"])
@@ -93,7 +96,7 @@ def test_legends_cover_no_data(name):
         if legend is None:
             continue
         box, frame = legend.get_window_extent(), axes.get_window_extent()
-        assert box.y0 >= frame.y1 - 1 or box.x0 >= frame.x1 - 1
+        assert box.y0 >= frame.y1 - 1 or box.x0 >= frame.x1 - 1 or box.y1 <= frame.y0
         title = axes._left_title.get_window_extent()
         assert not box.overlaps(title)
 
@@ -105,7 +108,9 @@ def test_long_names_leave_room_for_titles_and_legends():
     for axes in figure.axes:
         if axes.get_legend() is not None:
             assert not axes.get_legend().get_window_extent().overlaps(axes._left_title.get_window_extent())
-    assert len({label.get_text() for label in figure.axes[-1].get_yticklabels()}) == 3
+    labels = panel(figure, "active").get_yticklabels()
+    assert len({label.get_text() for label in labels}) == 3
+    assert min(label.get_window_extent().x0 for label in labels) >= 0, "no name is cut off"
 
 
 def test_many_rows_of_several_classes_leave_room_for_titles_and_legends():
@@ -120,7 +125,7 @@ def test_many_rows_of_several_classes_leave_room_for_titles_and_legends():
 
 def test_curves_are_the_columns():
     trace = gaussian()
-    penalty, loss, memory, _ = trace.plot().axes
+    penalty, loss, memory = (panel(trace.plot(), name) for name in ("penalty", "loss", "memory"))
     lam, lam_max = penalty.get_lines()
     np.testing.assert_array_equal(lam.get_ydata()[1:], trace.selected.lam[1:])
     assert trace.selected.lam[0] == 0
@@ -142,14 +147,28 @@ def test_raster_shows_signs():
     trace = gaussian()
     coef = np.zeros((60, 4))
     coef[10:30, 1], coef[30:, 2] = 2.0, -0.1
-    image = with_coef(trace, coef).plot().axes[-1].get_images()[0]
+    image = panel(with_coef(trace, coef).plot(), "active").get_images()[0]
     pixels = np.asarray(image.get_array())
-    assert pixels.shape == (4, 60, 3)
-    np.testing.assert_allclose(pixels[1, 10:30], np.tile(rgb(DARK), (20, 1)))
-    np.testing.assert_allclose(pixels[2, 30:], np.tile(rgb(LIGHT), (30, 1)))
+    assert pixels.shape == (4, 60, 4)
+    np.testing.assert_allclose(pixels[1, 10:30], np.tile([*rgb(DARK), 1], (20, 1)))
+    np.testing.assert_allclose(pixels[2, 30:], np.tile([*rgb(LIGHT), 1], (30, 1)))
     rest = np.ones((4, 60), dtype=bool)
     rest[1, 10:30], rest[2, 30:] = False, False
-    np.testing.assert_allclose(pixels[rest], 1.0)
+    np.testing.assert_allclose(pixels[rest][:, 3], 0.0, err_msg="transparent, on paper of any colour")
+
+
+def test_signs_of_several_classes_are_shown_class_by_class():
+    trace = classes(5, n=200)
+    coef = np.zeros((200, 5, 5))
+    rows = [np.sum(trace.y[1:] == label) for label in trace.classes]
+    common = int(np.argmax(rows))
+    coef[:, common, 2] = -1.0
+    figure = with_coef(trace, coef).plot()
+    rasters = [axes for axes in figure.axes if axes.get_label() == "active"]
+    assert len(rasters) == 3
+    raster = next(axes for axes in rasters if axes.get_title(loc="left").endswith(f"for {trace.classes[common]}"))
+    pixels = np.asarray(raster.get_images()[0].get_array())
+    np.testing.assert_allclose(pixels[2], np.tile([*rgb(LIGHT), 1], (200, 1)))
 
 
 def test_two_signs_differ_in_grey():
@@ -164,7 +183,7 @@ def test_raster_names_the_features_in_order():
     names = ["price $", "two\nlines", "_hidden", "plain"]
     X = pd.DataFrame(rng.normal(size=(30, 4)), columns=names)
     figure = drawn(progressive(RAPRegressor(), X, rng.normal(size=30)).plot())
-    shown = [label.get_text() for label in figure.axes[-1].get_yticklabels()]
+    shown = [label.get_text() for label in panel(figure, "active").get_yticklabels()]
     assert shown == [r"price \$", "two lines", "_hidden", "plain"]
 
 
@@ -175,18 +194,19 @@ def test_many_features_keep_the_most_active_and_stay_legible():
     for rank, j in enumerate(often):
         coef[: 100 - rank, j] = 1.0
     figure = drawn(with_coef(trace, coef).plot())
-    labels = figure.axes[-1].get_yticklabels()
+    labels = panel(figure, "active").get_yticklabels()
     assert [label.get_text() for label in labels] == [f"x{j}" for j in sorted(often[:MOST_ROWS])]
     boxes = [label.get_window_extent() for label in labels]
     assert not any(a.overlaps(b) for a, b in pairwise(boxes))
-    assert "40 of 200" in figure.axes[-1].get_title(loc="left")
+    assert "40 of 200" in panel(figure, "active").get_title(loc="left")
 
 
 def test_long_streams_are_thinned_but_keep_their_spikes():
     trace = gaussian(n=20_001, p=2, tuner="logrms")
     lam = trace.lam.copy()
     lam[7_777], lam[13_131] = 50.0, 1e-9
-    penalty, loss, _, active = replace(trace, lam=lam).plot().axes
+    figure = replace(trace, lam=lam).plot()
+    penalty, loss, active = (panel(figure, name) for name in ("penalty", "loss", "active"))
     line = penalty.get_lines()[0]
     assert 50.0 in line.get_ydata()
     assert 1e-9 in line.get_ydata()
@@ -197,11 +217,10 @@ def test_long_streams_are_thinned_but_keep_their_spikes():
 
 
 def test_a_given_figure_is_drawn_on_and_none_is_left_open():
-    figure = Figure()
+    figure, before = Figure(), pyplot.get_fignums()
     assert gaussian().plot(figure) is figure
     gaussian().plot()
-    if "matplotlib.pyplot" in sys.modules:
-        assert not sys.modules["matplotlib.pyplot"].get_fignums()
+    assert pyplot.get_fignums() == before
 
 
 def test_coefficients_are_the_largest_on_average_times_their_spread():
@@ -238,8 +257,57 @@ def test_truth_is_marked_where_it_changes():
     drawn(figure)
     for axes in figure.axes:
         assert any(list(line.get_xdata()) == [29.5, 29.5] for line in axes.get_lines())
-    truth = figure.axes[-1].collections[1:]
+    truth = panel(figure, "active").collections[1:]
     assert [sorted(int(segment[0, 1]) for segment in part.get_segments()) for part in truth] == [
         np.flatnonzero(stream.beta[0]).tolist(),
         np.flatnonzero(stream.beta[-1]).tolist(),
     ]
+
+
+# --- predicted against actual -----------------------------------------------------------------------------------------
+
+
+def test_of_a_short_stream_every_row_is_drawn_but_the_first():
+    trace = gaussian(n=60)
+    actual, predicted = panel(trace.plot(), "fit").get_lines()
+    np.testing.assert_array_equal(actual.get_xdata(), trace.t[1:])
+    np.testing.assert_allclose(actual.get_ydata(), trace.y[1:], rtol=1e-12)
+    np.testing.assert_allclose(predicted.get_ydata(), trace.prediction[1:], rtol=1e-12)
+
+
+def test_a_long_stream_is_drawn_as_means_within_a_band_and_its_last_rows_one_by_one():
+    trace = gaussian(n=100_000, p=1, memory=0.99, tuner=Fixed(0.01))
+    y = trace.y.copy()
+    y[70_000] = 50.0
+    trace = replace(trace, y=y)
+    figure = trace.plot()
+    fit, recent = panel(figure, "fit"), panel(figure, "recent")
+    actual, predicted = fit.get_lines()
+    assert 100 <= len(actual.get_xdata()) <= 300
+    weights = np.diff([0, *((actual.get_xdata()[1:] + actual.get_xdata()[:-1]) / 2), 100_000])
+    assert np.average(actual.get_ydata(), weights=weights) == pytest.approx(y[1:].mean(), abs=0.003)
+    assert np.average(predicted.get_ydata(), weights=weights) == pytest.approx(trace.prediction[1:].mean(), abs=0.003)
+    band = fit.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == 50.0, "no row is left out of the band"
+    assert band.min() == y[1:].min()
+    one_by_one, _ = recent.get_lines()
+    np.testing.assert_array_equal(one_by_one.get_xdata(), np.arange(99_900, 100_000))
+    np.testing.assert_array_equal(one_by_one.get_ydata(), y[-100:])
+
+
+def test_of_two_classes_the_share_of_the_rarer_is_drawn():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 2)), np.where(rng.random(500) < 0.1, "rare", "common")
+    trace = progressive(RAPClassifier(tuner=Fixed(0.01)), X, y)
+    axes = panel(trace.plot(), "fit")
+    assert axes.get_title(loc="left").startswith("Share of rare")
+    actual = axes.get_lines()[0].get_ydata()
+    assert actual.mean() == pytest.approx(np.mean(y[1:] == "rare"), abs=0.003)
+
+
+def test_several_classes_have_a_panel_each_the_most_common_first():
+    trace = classes(12, n=400)
+    fits = [axes for axes in trace.plot().axes if axes.get_label() == "fit"]
+    counts = {label: np.sum(trace.y[1:] == label) for label in trace.classes}
+    shown = [axes.get_title(loc="left").removeprefix("Share of ") for axes in fits]
+    assert [counts[label] for label in shown] == sorted(counts.values(), reverse=True)[:6]

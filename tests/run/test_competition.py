@@ -71,6 +71,24 @@ def test_what_competes_is_printed_and_reported(tmp_path, capsys, undrawn):
     assert "the next prediction is" in (tmp_path / "out" / "report.html").read_text()
 
 
+def test_errors_in_the_report_are_those_of_the_written_predictions(tmp_path, go):
+    """A walk that the model alone predicts badly, with gaps: those of the blend, the mean and the last value."""
+    rng = np.random.default_rng(2)
+    y = np.round(np.cumsum(rng.normal(size=150)) + 100, 6).astype(object)
+    y[[20, 21, 77]] = ""
+    run, predictions, _ = go(write(tmp_path / "walk.csv", x=rng.normal(size=150), y=y))
+    found = run.state.summary()
+    known, errors = [], []
+    for value, predicted in zip(y, predictions["prediction"].to_numpy(), strict=True):
+        if value != "":
+            if known:
+                errors.append(np.abs(value - np.array([predicted, np.mean(known), known[-1]])))
+            known.append(value)
+    names = ("error", "baseline_error", "persistence_error")
+    np.testing.assert_allclose([found.means[name] for name in names], np.mean(errors, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(found.recent.values[-1], [[known[-1]], [predictions["prediction"][-1].as_py()]])
+
+
 def test_predict_goes_on_with_the_last_value(tmp_path, go, capsys, undrawn):
     """A walk far from its mean: a prediction that ignored the last value would be far off."""
     rng = np.random.default_rng(2)

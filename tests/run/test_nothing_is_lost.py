@@ -268,7 +268,7 @@ def test_a_spoilt_checkpoint_is_refused_and_stays(begun, mixed_csv, tmp_path, ca
 
 
 def test_a_checkpoint_of_a_later_version_is_refused(begun, mixed_csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("streamlasso.run.checkpoints.VERSION", 2)
+    monkeypatch.setattr("streamlasso.run.checkpoints.VERSION", 99)
     with pytest.raises(ValueError, match="another version of streamlasso"):
         Run(Options(str(mixed_csv), **begun))
 

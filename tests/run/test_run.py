@@ -18,8 +18,9 @@ from sklearn.metrics import log_loss
 from streamlasso import RAPClassifier, RAPRegressor, progressive
 from streamlasso.cli import main
 from streamlasso.memories import Window
+from streamlasso.report.fit import Fit
 from streamlasso.report.results import caveats
-from streamlasso.report.summarise import MOST_STRETCHES, Snapshot, Summariser
+from streamlasso.report.summarise import MOST_STRETCHES, SUMS, Snapshot, Summariser
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
 from streamlasso.tuners import LogRMS
@@ -321,7 +322,8 @@ def test_the_summary_is_bounded(tmp_path):
     n = 0
     while n < 100_000:
         rows = min(summariser.room, 97)
-        summariser.add(np.ones((rows, 7)), np.ones((rows, 1)), np.ones((rows, 2)), n, lambda: snapshot)
+        fit = Fit.of_numbers(np.ones(rows), np.ones(rows))
+        summariser.add(np.ones((rows, len(SUMS))), fit, np.ones((rows, 1)), np.ones((rows, 2)), n, lambda: snapshot)
         n += rows
     assert len(summariser.stretches) <= MOST_STRETCHES
     assert sum(stretch.rows for stretch in summariser.stretches) + n % summariser.size == n

@@ -15,8 +15,10 @@ from streamlasso._text import count
 from streamlasso.network.live import watch
 from streamlasso.network.options import Design, Images, Model, Watching
 from streamlasso.network.recorded import Outcome, run_network
+from streamlasso.network.report.blocks import conclusion
 from streamlasso.network.report.group import Group
 from streamlasso.network.scan import Scan
+from streamlasso.network.subjects import unused_note
 
 #: With more conditions the table would be too wide for a terminal.
 MAX_CONDITIONS = 4
@@ -25,10 +27,11 @@ MAX_CONDITIONS = 4
 def run_recorded(data: Sequence[Path], out: Path, images: Images, design: Design, model: Model, jobs: int) -> None:
     """Recorded subjects. Those that cannot be used are an error, after the others are done."""
     outcome = run_network(data, out, images, design, model, jobs, progress=True)
-    for note in outcome.group.notes:
+    for note in [*outcome.group.notes, *([unused_note(outcome.unused)] if outcome.unused else [])]:
         print(note, file=sys.stderr)
     console = Console()
     console.print(_table(outcome.group))
+    console.print(*conclusion(outcome.group), sep="\n", markup=False, highlight=False)
     console.print(_where(out), soft_wrap=True)
     _raise_failures(outcome, out)
 

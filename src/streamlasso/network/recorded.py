@@ -22,17 +22,18 @@ from streamlasso.network.options import Design, Images, Model
 from streamlasso.network.report.group import Group, times_within
 from streamlasso.network.report.write import write_report
 from streamlasso.network.results import NODE_COLUMNS, SubjectResult, follow_sparse
-from streamlasso.network.subjects import Subject, find_files, open_atlas, read_subject
+from streamlasso.network.subjects import Subject, find_files, open_atlas, read_subject, unused_files
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The group, and the files that could not be used, with the reason."""
+    """The group, the files that could not be used, with the reason, and those of the folders that are no data."""
 
     group: Group
     failures: dict[str, str]
+    unused: list[str]
 
 
 def run_network(
@@ -50,7 +51,8 @@ def run_network(
     """
     if jobs < 1:
         raise ValueError(f"--jobs {jobs} is too few: use 1 or more")
-    paths = find_files(data, [images.atlas, images.labels, images.coords, design.events])
+    other = [images.atlas, images.labels, images.coords, design.events]
+    paths = find_files(data, other)
     atlas = open_atlas(paths, images)
     if design.events is not None:
         read_events(design.events)
@@ -67,8 +69,9 @@ def run_network(
     if not results:
         raise ValueError(next(iter(failures.values())))
     group = Group(tuple(results.values()), design)
-    write_report(out, group, model, {"data": [str(path) for path in paths], "failures": failures})
-    return Outcome(group, failures)
+    unused = unused_files(data, paths, other, images)
+    write_report(out, group, model, {"data": [str(path) for path in paths], "failures": failures, "unused": unused})
+    return Outcome(group, failures, unused)
 
 
 def _learn(subject: Subject, design: Design, model: StreamingNetwork) -> SubjectResult:

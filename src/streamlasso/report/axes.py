@@ -9,11 +9,13 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
-from streamlasso.report.colours import GREY
+from streamlasso.report.colours import BAND, DARK, GREY, LINE, NOTE_INK
+from streamlasso.report.curves import thinned
 from streamlasso.report.summary import Summary
 
-#: Of small print beside a title.
-NOTE: dict[str, Any] = {"fontsize": 9, "color": "#555555"}
+#: Of the title of a panel, and of small print beside it.
+TITLE: dict[str, Any] = {"loc": "left", "fontsize": 10.5}
+NOTE: dict[str, Any] = {"fontsize": 9, "color": NOTE_INK}
 LABEL_LENGTH = 24
 
 Entries = list[tuple[str, Artist]]
@@ -21,11 +23,6 @@ Entries = list[tuple[str, Artist]]
 
 def rgb(color: str) -> np.ndarray:
     return np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
-
-
-def tint(color: str, share: float) -> str:
-    """The colour, mixed with white."""
-    return "#" + "".join(f"{round(255 * level):02x}" for level in 1 - share * (1 - rgb(color)))
 
 
 def label_of(name: Any) -> str:
@@ -38,7 +35,7 @@ def label_of(name: Any) -> str:
 
 def frame(axes: Axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color="#e4e4e4", linewidth=0.6)
+    axes.grid(axis="y", color=LINE, linewidth=0.6)
     axes.set_axisbelow(True)
 
 
@@ -46,6 +43,14 @@ def message(axes: Axes, text: str) -> None:
     """In place of curves."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY)
     axes.set_yticks([])
+
+
+def draw_range(axes: Axes, t: np.ndarray, values: np.ndarray, label: str) -> None:
+    """Several curves (time, curve) as their median, and a band from the lowest to the highest."""
+    known = ~np.all(np.isnan(values), axis=1)
+    t, values = t[known], values[known]
+    axes.fill_between(t, np.nanmin(values, axis=1), np.nanmax(values, axis=1), color=BAND, linewidth=0)
+    axes.plot(*thinned(t, np.nanmedian(values, axis=1)), color=DARK, linewidth=1.4, label=label)
 
 
 # --- time and scales --------------------------------------------------------------------------------------------------
@@ -56,15 +61,25 @@ def extent_of(summary: Summary) -> tuple[float, float]:
     return _first_row(summary) - 0.5, summary.t[-1] + 0.5
 
 
-def time_axis(axes: Axes, summary: Summary) -> None:
-    axes.set_xlim(*extent_of(summary))
+def row_axis(axes: Axes, start: float, stop: float, n_ticks: int = 8) -> None:
+    """Numbers of rows."""
+    axes.set_xlim(start, stop)
+    axes.set_xlabel("row")
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=n_ticks, steps=[1, 2, 5, 10], integer=True))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def time_axis(axes: Axes, summary: Summary, n_ticks: int = 8, labelled: bool = True) -> None:
+    """The rows of the whole stream, or their times."""
+    row_axis(axes, *extent_of(summary), n_ticks)
+    if not labelled:
+        axes.set_xlabel("")
+        axes.tick_params(axis="x", labelbottom=False)
+        return
     if summary.times is None:
-        axes.set_xlabel("row")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, steps=[1, 2, 5, 10], integer=True))
-        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
         return
     axes.set_xlabel("time; rows are evenly spaced")
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=max(n_ticks - 2, 2), integer=True))
     # The day, or the whole time where all rows are of a few days.
     length = 10 if len({time[:10] for time in summary.times}) > 2 else None
     axes.xaxis.set_major_formatter(FuncFormatter(lambda row, _: _time_at(summary, row)[:length]))
@@ -92,22 +107,14 @@ def log_scale(axes: Axes, ratio: float) -> None:
 # --- legends ----------------------------------------------------------------------------------------------------------
 
 
-def legend(axes: Axes, summary: Summary, entries: Entries | None = None) -> None:
-    """Outside the axes, so that it covers no data: above them, or beside them where each class has an entry."""
-    if summary.model_labels:
-        handles, labels = _handles(axes, entries)
-        axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
-    else:
-        legend_above(axes, entries)
-
-
-def legend_above(axes: Axes, entries: Entries | None = None) -> None:
+def legend_above(axes: Axes, entries: Entries | None = None, below: float | None = None) -> None:
+    """Outside the axes, so that it covers no data; or `below` them, by a share of their height."""
     handles, labels = _handles(axes, entries)
     axes.legend(
         handles,
         labels,
-        loc="lower right",
-        bbox_to_anchor=(1, 1),
+        loc="lower right" if below is None else "upper right",
+        bbox_to_anchor=(1, 1 if below is None else -below),
         ncols=len(labels),
         frameon=False,
         fontsize=8,

@@ -34,8 +34,7 @@ def plot_coefficients(summary: Summary, figure: Figure | None = None) -> Figure:
         raise ValueError("plot_coefficients needs the coefficients of one model: use progressive(..., coef=True)")
     if figure is None:
         figure = Figure(figsize=(9, 3.4))
-    figure.set_layout_engine("constrained")
-    axes = figure.subplots()
+    axes = figure.add_axes((0.1, 0.15, 0.69, 0.76))
     size = np.abs(summary.coef).mean(axis=0) * summary.spread
     chosen = [j for j in np.argsort(-size, kind="stable")[:MOST_CURVES] if size[j] > 0]
     window = len(summary.t) // 50 if len(summary.t) >= MANY else 1

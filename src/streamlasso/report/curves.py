@@ -27,6 +27,26 @@ def thinned(t: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return t[kept], values[kept]
 
 
+def window_edges(n: int, most: int, least: int = 1) -> np.ndarray:
+    """Where each of at most `most` windows of n values begins; each has `least` values or more, if there are so many.
+
+    >>> window_edges(10, 3), window_edges(10, 20, 4)
+    (array([0, 3, 6]), array([0, 5]))
+    """
+    n_windows = max(min(most, n // least), 1)
+    return np.linspace(0, n, n_windows + 1).astype(int)[:-1]
+
+
+def window_means(values: np.ndarray, weights: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The weighted mean of each window.
+
+    >>> import numpy as np
+    >>> window_means(np.array([1.0, 4.0, 5.0]), np.array([2, 1, 1]), np.array([0, 2]))
+    array([2., 5.])
+    """
+    return np.add.reduceat(values * weights, edges) / np.add.reduceat(weights, edges)
+
+
 def trailing_mean(values: np.ndarray, window: int) -> np.ndarray:
     """The mean of the last `window` values, or of as many as there are.
 

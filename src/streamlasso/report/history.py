@@ -20,20 +20,21 @@ MOST_LINES, N_PARTS = 20, 5
 #: Restarts that are listed, the last ones.
 MOST_RESTARTS = 8
 PICTURE = (
-    "Over the rows: the penalty lam and the value lam_max that empties the model; the loss of the model and of the "
-    "baselines; how many rows the memory holds; which features were active"
+    "Over the rows: what was predicted and what came; the loss of the model and of the baselines; which features were "
+    "active; how many rows the memory holds; the penalty lam and the value lam_max that empties the model"
 )
 
 
-def over_time(drawing: bytes) -> str:
-    return section("What happened when?", image(drawing, PICTURE))
+def over_time(summary: Summary, drawing: bytes) -> str:
+    what = "Predicted against actual" if summary.classes is None else "Predicted and actual classes"
+    return section(f"{what}, and the model over time", image(drawing, PICTURE))
 
 
 def parts_of_the_stream(summary: Summary) -> str:
     head = ["rows", "loss", "running mean", "lam (median)", "active (mean)", "memory (mean, rows)"]
     edges = np.linspace(0, len(summary.t), min(N_PARTS, len(summary.t)) + 1).astype(int)
     lines = [_part_of_the_stream(summary, slice(start, stop)) for start, stop in pairwise(edges)]
-    return paragraph("The same in numbers, by parts of the stream:", "note") + table(head, lines) + _trouble(summary)
+    return section("The stream in parts", table(head, lines), _trouble(summary))
 
 
 def _part_of_the_stream(summary: Summary, part: slice) -> list[str]:
@@ -55,20 +56,22 @@ def _trouble(summary: Summary) -> str:
 
 
 def active_now(summary: Summary) -> str:
+    """Of several classes there is a table of its own."""
     heading, active = "Which features matter now?", summary.active
+    if summary.model_labels and active:
+        return ""
     if not active:
         return section(heading, paragraph("None: the model predicts the same for every row."))
-    effects, coefs, labels = summary.effects, np.atleast_2d(summary.last_coef), summary.model_labels
+    effects, coefs = summary.effects, np.atleast_2d(summary.last_coef)
     largest = max(abs(effects[active[0]]), np.finfo(float).tiny)
-    head = [*(["class"] if labels else []), "feature", "coefficient", "effect", ""]
-    lines = []
-    for k, j in active[:MOST_LINES]:
-        names = [*([str(labels[k])] if labels else []), summary.feature_names[j]]
-        values = [number(float(coefs[k, j])), number(float(effects[k, j])), bar(effects[k, j] / largest)]
-        lines.append([*map(escape, names), *values])
+    lines = [
+        [escape(summary.feature_names[j]), number(coefs[k, j]), number(effects[k, j]), bar(effects[k, j] / largest)]
+        for k, j in active[:MOST_LINES]
+    ]
     more = len(active) - len(lines)
     note = f"And {more:,} smaller ones." if more else ""
-    return section(heading, table(head, lines, escaped=True, text=1 if labels else 0), paragraph(note, "note"))
+    head = ["feature", "coefficient", "effect", ""]
+    return section(heading, table(head, lines, escaped=True), paragraph(note, "note"))
 
 
 def coefficients(summary: Summary) -> str:

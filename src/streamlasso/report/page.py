@@ -15,31 +15,40 @@ from typing import TYPE_CHECKING
 
 from streamlasso import __version__
 from streamlasso._files import write_whole
+from streamlasso.report.colours import DARK, INK, LIGHT, ON_DARK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STYLE = """
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; color: #1b1b1b; }
+:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --soft: #555555; --line: #dddddd; --faint: #f3f3f3;
+  --plus: #0b3c6f; --minus: #e69f00; --negative: #c23b28; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181b; --soft: #b0b0b0; --line: #3c4045;
+  --faint: #24272b; --plus: #7db4ec; --minus: #f0b23c; --negative: #ff8a75; } }
+body { background: var(--paper); color: var(--ink); overflow-wrap: break-word; }
+body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin-bottom: .4rem; }
-h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; border-bottom: 1px solid #ddd; padding-bottom: .2rem; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem; }
 p { margin: .4rem 0; max-width: 48rem; }
 .headline { font-size: 1.15rem; }
-.note { color: #555; font-size: .92rem; }
+.note { color: var(--soft); font-size: .92rem; }
 .figures { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; }
-.figures div { flex: 1 1 7rem; border: 1px solid #ddd; border-radius: .4rem; padding: .6rem .8rem; }
+.figures div { flex: 1 1 8.5rem; border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem; }
 .figures b { display: block; font-size: 1.4rem; line-height: 1.3; }
 table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; font-size: .95rem; }
 th, td { padding: .22rem .9rem .22rem 0; text-align: right; vertical-align: top; }
-th { font-weight: 600; border-bottom: 1px solid #999; }
-th:first-child, td:first-child, td.text, th.text { text-align: left; overflow-wrap: anywhere; }
+th { font-weight: 600; border-bottom: 1px solid var(--soft); }
+th:first-child, td:first-child, td.text, th.text { text-align: left; }
 tr.strong td { font-weight: 600; }
-tr + tr td { border-top: 1px solid #eee; }
+tr + tr td { border-top: 1px solid var(--line); }
 .scroll { overflow-x: auto; }
-.bar { display: inline-block; width: 12rem; height: .8rem; position: relative; background: #f3f3f3; }
+.bar { display: inline-block; width: min(12rem, 26vw); height: .8rem; position: relative; background: var(--faint); }
 .bar i { position: absolute; top: 0; bottom: 0; }
-.plus { background: #0b3c6f; } .minus { background: #e69f00; }
-img { width: 100%; height: auto; }
+.plus { background: var(--plus); } .minus { background: var(--minus); }
+img { width: 100%; min-width: 40rem; height: auto; }
+.cell { display: block; min-width: 2.2rem; padding: .1rem .4rem; margin-right: -.7rem; border-radius: .2rem;
+  background: color-mix(in srgb, var(--tint) calc(var(--share) * 100%), transparent); }
+.cell.deep { color: var(--paper); } .cell.framed { outline: 1.5px solid var(--soft); }
 dt { font-weight: 600; } dd { margin: 0 0 .5rem; max-width: 48rem; }
 @media print { body { margin: 0; } h2 { break-after: avoid; } img, table { break-inside: avoid; } }
 """
@@ -107,9 +116,40 @@ def drawn(figure: Figure, form: str) -> bytes:
     import matplotlib
 
     drawing = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "streamlasso"}):
-        figure.savefig(drawing, format=form, dpi=150, metadata={"Date": None} if form == "svg" else None)
-    return drawing.getvalue()
+    # Text stays text: it is smaller, faster to write, and can be searched and read aloud.
+    with matplotlib.rc_context({"svg.hashsalt": "streamlasso", "svg.fonttype": "none"}):
+        if form == "png":
+            figure.savefig(drawing, format=form, dpi=110, pil_kwargs={"compress_level": 2})
+            return drawing.getvalue()
+        figure.savefig(drawing, format=form, facecolor="none", metadata={"Date": None})
+    head, tag, rest = drawing.getvalue().partition(b" <defs>")
+    return head + _DARK_STYLE.encode() + tag + rest
+
+
+def _dark_style() -> str:
+    """For a drawing of matplotlib, which has its colours at each line: others on a dark screen.
+
+    Other programs that read SVG do not know this, and show the drawing as it is.
+    """
+    rules = [f'[style*="{kind}: {c}"]{{{kind}:{dark}!important}}' for c, dark in ON_DARK.items() for kind in KINDS]
+    rules += [f'[fill="{c}"]{{fill:{dark}}}' for c, dark in ON_DARK.items()]
+    rules += [f"text{{fill:{ON_DARK[INK]}}}", '[style*="fill: #ffffff"]{fill:none!important}']
+    rules += ['[style*="stroke: #ffffff"]{stroke:#16181b!important}', "image{filter:url(#on-dark)}"]
+    return f" <style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>\n{_dark_images()}"
+
+
+def _dark_images() -> str:
+    """The same for images, whose colours lie between DARK and LIGHT: by their red, which differs most."""
+    start, stop, on_start, on_stop = ([int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in _ENDS)
+    slopes = [(last - first) / (stop[0] - start[0]) for first, last in zip(on_start, on_stop, strict=True)]
+    rows = [f"{k:.4f} 0 0 0 {c - k * start[0]:.4f}" for k, c in zip(slopes, on_start, strict=True)]
+    matrix = f'<feColorMatrix values="{" ".join([*rows, "0 0 0 1 0"])}"/>'
+    return f' <filter id="on-dark" color-interpolation-filters="sRGB">{matrix}</filter>\n'
+
+
+KINDS = ("stroke", "fill")
+_ENDS = (DARK, LIGHT, ON_DARK[DARK], ON_DARK[LIGHT])
+_DARK_STYLE = _dark_style()
 
 
 def write_figure(path: Path, figure: Figure) -> None:
@@ -120,7 +160,7 @@ def write_figure(path: Path, figure: Figure) -> None:
 
 def image(drawing: bytes, alt: str, form: str = "svg") -> str:
     """A drawing within the page, and text for those who cannot see it."""
-    return f'<img alt="{escape(alt)}" src="{data_url(drawing, form)}">'
+    return f'<div class="scroll"><img alt="{escape(alt)}" src="{data_url(drawing, form)}"></div>'
 
 
 def data_url(drawing: bytes, form: str) -> str:

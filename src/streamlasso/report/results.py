@@ -7,10 +7,11 @@ from html import escape
 
 import numpy as np
 
-from streamlasso._text import count, listed, number, number_range, percent
+from streamlasso._text import count, listed, number, percent
 from streamlasso.report.page import paragraph, section, table
 from streamlasso.report.summarise import N_WORST
 from streamlasso.report.summary import Summary
+from streamlasso.report.units import in_units
 
 #: The last rows that have a mean of their own: one of so many parts of the stream.
 N_PARTS = 5
@@ -22,22 +23,46 @@ NOTABLE_SHARE, TOO_GOOD = 0.1, 0.995
 
 
 def headline(summary: Summary) -> str:
-    result = _result(summary)
-    if summary.classes is not None:
-        result += f"; it predicted the right class {percent(summary.accuracy)} of the time"
-    return " ".join([f"Over {count(summary.n_rows, 'row')} {result}.", _leaders(summary), *caveats(summary)])
+    """How far off the predictions were, in units that need no explanation, and which features are used."""
+    how_good = _right(summary) if summary.classes is not None else _typical_error(summary)
+    return " ".join([f"Over {count(summary.n_rows, 'row')} {how_good}.", _leaders(summary), *caveats(summary)])
 
 
-def _result(summary: Summary) -> str:
+def _typical_error(summary: Summary) -> str:
+    named = "" if summary.target is None else f" in {summary.target}"
+    error = in_units(summary, summary.typical_error)
+    others = [f"{number(mean)} for {name}" for name, mean in _baseline_errors(summary)]
+    # The unit may be the name itself.
+    named = "" if named and error.endswith(str(summary.target)) else named
+    return f"the typical error{named} was {error} (mean absolute error), against {listed(others)}"
+
+
+def _right(summary: Summary) -> str:
+    label, share = summary.base_rate
+    right = f"{percent(summary.accuracy)} of the classes were predicted correctly"
+    if summary.accuracy > share + AS_GOOD:
+        return f"{right}; always saying {label} is right {percent(share)} of the time"
+    return f"{right}, no more than by always saying {label} ({percent(share)})"
+
+
+def _baseline_errors(summary: Summary) -> list[tuple[str, float]]:
+    errors = [("the mean of the rows so far", summary.means["baseline_error"])]
+    if summary.persistence is not None:
+        errors.append(("the last value", summary.means["persistence_error"]))
+    return errors
+
+
+def in_terms_of_loss(summary: Summary) -> str:
+    """The same in terms of the loss that the model was fitted with."""
     loss, baseline, saved = number(summary.mean_loss), number(summary.mean_baseline), summary.saved
     if not np.isfinite(saved):
-        return f"the model's mean loss was {loss}, the running mean's {baseline}"
+        return f"The model's mean loss was {loss}, the running mean's {baseline}."
     against = f"{loss} against {baseline} ({summary.loss_name})"
     if abs(saved) < AS_GOOD:
-        return f"the model's loss was that of the running mean, {against}"
+        return f"The model's loss was that of the running mean, {against}."
     if saved > 0:
-        return f"the model's loss was {percent(saved)} lower than that of the running mean, {against}"
-    return f"the model did not beat the running mean: its loss was {percent(-saved)} higher, {against}"
+        return f"The model's loss was {percent(saved)} lower than that of the running mean, {against}."
+    return f"The model did not beat the running mean: its loss was {percent(-saved)} higher, {against}."
 
 
 def caveats(summary: Summary) -> list[str]:
@@ -67,46 +92,52 @@ def _leaders(summary: Summary) -> str:
 
 def at_a_glance(summary: Summary) -> str:
     n_active = int(np.sum(np.any(summary.effects != 0, axis=0)))
-    lam, lam_max = (number_range(np.atleast_1d(values[-1])) for values in (summary.lam, summary.lam_max))
     facts = {
-        "rows": f"{summary.n_rows:,}",
-        f"{summary.loss_name}, all rows": number(summary.mean_loss),
-        "loss saved against the running mean": percent(summary.saved),
         **_in_plain_terms(summary),
+        "loss saved against the running mean": percent(summary.saved),
         f"of {count(len(summary.feature_names), 'feature')} active now": str(n_active),
-        f"lam now (lam_max {lam_max})": lam,
     }
     cards = "".join(f"<div><b>{escape(value)}</b>{escape(name)}</div>" for name, value in facts.items())
     return f'<div class="figures">{cards}</div>'
 
 
 def _in_plain_terms(summary: Summary) -> dict[str, str]:
-    """How good it was, in units that need no explanation."""
+    """How good it was, beside what is easily reached."""
     if summary.classes is not None:
-        return {"of the classes predicted correctly": percent(summary.accuracy)}
-    return {"typical error, in units of the response": number(summary.typical_error)}
+        label, share = summary.base_rate
+        return {
+            "of the classes predicted correctly": percent(summary.accuracy),
+            f"by always saying {label}": percent(share),
+        }
+    easy = {f"typical error of {name}": in_units(summary, error) for name, error in _baseline_errors(summary)}
+    return {"typical error (mean absolute error)": in_units(summary, summary.typical_error), **easy}
 
 
 def losses(summary: Summary, comparisons: Mapping[str, np.ndarray]) -> str:
     recent = summary.t - summary.t[-1] > -max(summary.n_rows // N_PARTS, 1)
     n_recent = int(summary.rows[recent].sum())
-    columns = {"model": summary.loss, "running mean": summary.baseline, "persistence": summary.persistence}
-    means = {
-        name: (summary.mean_over(loss), summary.mean_over(loss, recent))
-        for name, loss in columns.items()
-        if loss is not None
+    columns = {
+        "model": (summary.loss, summary.means["error"]),
+        "running mean": (summary.baseline, summary.means["baseline_error"]),
+        "persistence": (summary.persistence, summary.means["persistence_error"]),
     }
+    lines = [
+        [name, _error(summary, error), number(summary.mean_over(loss)), number(summary.mean_over(loss, recent))]
+        for name, (loss, error) in columns.items()
+        if loss is not None
+    ]
     skip = 1 if summary.n_rows > 1 else 0
-    means |= {name: (np.mean(loss[skip:]), np.mean(loss[-n_recent:])) for name, loss in comparisons.items()}
-    head = ["", f"{summary.loss_name}, all rows", f"last {count(n_recent, 'row')}"]
-    lines = [[name, *map(number, both)] for name, both in means.items()]
-    note = ""
-    if summary.family.quadratic:
-        head.append("typical error, all rows")
-        lines = [[*line, number(np.sqrt(2 * mean))] for line, (mean, _) in zip(lines, means.values(), strict=True)]
-        note = "Typical error: the root of the mean squared error, in units of the response."
-    notes = paragraph(_worst_rows(summary), "note") + paragraph(note, "note")
-    return section("How good were the predictions?", table(head, lines, strong=0), notes)
+    for name, loss in comparisons.items():
+        lines.append([name, "", number(np.mean(loss[skip:])), number(np.mean(loss[-n_recent:]))])
+    easy = "typical error" if summary.classes is None else "correct"
+    head = ["", easy, f"{summary.loss_name}, all rows", f"last {count(n_recent, 'row')}"]
+    notes = paragraph(_worst_rows(summary), "note")
+    result = paragraph(in_terms_of_loss(summary))
+    return section("How good were the predictions?", result, table(head, lines, strong=0), notes)
+
+
+def _error(summary: Summary, error: float) -> str:
+    return percent(1 - error) if summary.classes is not None else number(error)
 
 
 def _worst_rows(summary: Summary) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso.report import history, results
+from streamlasso.report.class_tables import class_sections
 from streamlasso.report.page import CITATION, as_words, drawn, paragraph, section, table, versions, write_page
 from streamlasso.report.plots import plot_summary
 from streamlasso.report.summary import Summary
@@ -18,8 +19,10 @@ from streamlasso.report.summary import Summary
 LONGEST_VALUE = 200
 
 GLOSSARY = {
-    "Loss": "What a prediction costs. Every row is predicted before it is learnt. Lower is better. The first row, "
-    "which nothing could predict, is left out of every mean.",
+    "Typical error": "The mean absolute error: how far off a prediction is on average, in units of the response. Every "
+    "row is predicted before it is learnt.",
+    "Loss": "What a prediction costs, as the model counts it. Lower is better. The first row, which nothing could "
+    "predict, is left out of every mean.",
     "Running mean": "The simplest baseline: always predict the mean of the rows so far. A model that does not beat it "
     "has learnt nothing.",
     "Persistence": "The other baseline: the next row is like the last; for classes, how often each has followed the "
@@ -42,11 +45,12 @@ def write_report(
     comparisons: Mapping[str, np.ndarray] | None = None,
     notes: Sequence[str] = (),
     drawing: bytes | None = None,
+    sections: Sequence[str] = (),
 ) -> Path:
     """Write the page to `path`, whole or not at all.
 
     `comparisons` are other losses of the same rows, by name; `notes` are sentences about the data;
-    `drawing` is an SVG to show in place of that of `plot_summary`.
+    `drawing` is an SVG to show in place of that of `plot_summary`; `sections` are HTML, after those on the predictions.
 
     >>> import tempfile
     >>> from streamlasso import RAPRegressor, progressive
@@ -62,12 +66,14 @@ def write_report(
         f"<h1>{escape(title)}</h1>",
         paragraph(results.headline(summary), "headline"),
         results.at_a_glance(summary),
+        history.over_time(summary, drawing or drawn(plot_summary(summary), "svg")),
         results.losses(summary, comparisons or {}),
-        history.over_time(drawing or drawn(plot_summary(summary), "svg")),
-        history.parts_of_the_stream(summary),
+        *sections,
+        class_sections(summary),
         history.active_now(summary),
         history.coefficients(summary),
         history.changes(summary),
+        history.parts_of_the_stream(summary),
         _notes(notes),
         _settings(summary, settings or {}),
         _glossary(),

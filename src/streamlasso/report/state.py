@@ -1,7 +1,7 @@
 """A `Summariser` as JSON and arrays, for checkpoints.
 
-The arrays have one entry per stretch; the last entry of `sums`, `lam_range` and `scatter_*` is the stretch that is not
-complete. Classes and features that a stretch did not have yet are NaN or 0 there, as in the summary.
+The arrays have one entry per stretch; the last entry of `sums`, `course_*`, `lam_range` and `scatter_*` is the stretch
+that is not complete. Classes and features that a stretch did not have yet are NaN or 0 there, as in the summary.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from streamlasso.report.fit import Course, Recent
 from streamlasso.report.spread import Scatter, padded
 from streamlasso.report.summarise import Snapshot, Stretch, Summariser
 
@@ -35,7 +36,11 @@ def summariser_state(summariser: Summariser) -> tuple[dict[str, Any], dict[str, 
     arrays = {
         "total": summariser.total,
         "worst": np.array(summariser.worst, dtype=float).reshape(-1, 2),
+        "recent_t": summariser.recent.t,
+        "recent": summariser.recent.values,
+        "confusion": summariser.confusion,
         "sums": np.array([stretch.sums for stretch in every]),
+        **_courses(every, summariser.recent.values.shape[2]),
         "lam_range": np.array([padded(stretch.lam_range, (2, n_models), np.nan) for stretch in every]),
         **_scatters(every, n_features),
         **_snapshots(snapshots, n_models, n_features),
@@ -58,8 +63,18 @@ def summariser_from(notes: dict[str, Any], arrays: dict[str, np.ndarray]) -> Sum
         current=current,
         total=arrays["total"],
         worst=[(int(t), float(loss)) for t, loss in arrays["worst"]],
+        recent=Recent(arrays["recent_t"], arrays["recent"]),
+        confusion=arrays["confusion"],
         status=Counter(notes["status"]),
     )
+
+
+def _courses(stretches: list[Stretch], n_columns: int) -> dict[str, np.ndarray]:
+    courses = [stretch.course.widened(n_columns) for stretch in stretches]
+    return {
+        "course_sums": np.array([course.sums for course in courses]),
+        "course_range": np.array([course.range for course in courses]),
+    }
 
 
 def _scatters(stretches: list[Stretch], n_features: int) -> dict[str, np.ndarray]:
@@ -98,4 +113,5 @@ def _stretch(notes: dict[str, Any], arrays: dict[str, np.ndarray], i: int) -> St
 def _open_stretch(arrays: dict[str, np.ndarray], i: int, rows: int) -> Stretch:
     n, mean, squares = (arrays[f"scatter_{name}"][i] for name in ("n", "mean", "squares"))
     scatter = Scatter(int(n), mean, squares) if n else None
-    return Stretch(rows, arrays["sums"][i], arrays["lam_range"][i], scatter)
+    course = Course(arrays["course_sums"][i], arrays["course_range"][i])
+    return Stretch(rows, arrays["sums"][i], course, arrays["lam_range"][i], scatter)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamlasso.families import Family
+from streamlasso.report.fit import Course, Fit, Recent, confusion_added
 from streamlasso.report.spread import Scatter, padded, spread_of_stretches
 from streamlasso.report.summary import Summary
 
@@ -23,8 +24,18 @@ MOST_STRETCHES = 2000
 #: Rows with the largest losses that are kept.
 N_WORST = 5
 MIDNIGHT = " 00:00:00"
-#: What is summed over the rows of a stretch that have a loss: `scored` counts them.
-SUMS = ("scored", "loss", "baseline", "persistence", "least_loss", "correct", "squared_error")
+#: What is summed over the rows of a stretch that have a loss: `scored` counts them. An error is the distance of a
+#: prediction from the response; for classes 1 if it is wrong, else 0.
+SUMS = (
+    "scored",
+    "loss",
+    "baseline",
+    "persistence",
+    "least_loss",
+    "error",
+    "baseline_error",
+    "persistence_error",
+)
 
 
 def rows_per_stretch(n_rows: int) -> int:
@@ -55,6 +66,7 @@ class Stretch:
     """Consecutive rows.
 
     sums : those of SUMS
+    course : predicted against actual
     lam_range : (low and high, class)
     scatter : of the features; None where they are not given
     snapshot, time : after the last row
@@ -62,13 +74,15 @@ class Stretch:
 
     rows: int = 0
     sums: np.ndarray = field(default_factory=lambda: np.zeros(len(SUMS)))
+    course: Course = field(default_factory=Course.empty)
     lam_range: np.ndarray = field(default_factory=lambda: np.empty((2, 0)))
     scatter: Scatter | None = None
     snapshot: Snapshot | None = None
     time: str = ""
 
-    def add(self, scored: np.ndarray, lam: np.ndarray, X: np.ndarray | None) -> None:
+    def add(self, scored: np.ndarray, fit: Fit, lam: np.ndarray, X: np.ndarray | None) -> None:
         self.sums = _added(self.sums, scored)
+        self.course = self.course.added(fit)
         self.lam_range = _hull(self.lam_range, np.array([np.fmin.reduce(lam), np.fmax.reduce(lam)]))
         if X is not None:
             scatter = Scatter.of(X)
@@ -79,8 +93,15 @@ class Stretch:
         scatter = None
         if self.scatter is not None and later.scatter is not None:
             scatter = self.scatter.joined(later.scatter)
-        lam_range = _hull(self.lam_range, later.lam_range)
-        return Stretch(self.rows + later.rows, self.sums + later.sums, lam_range, scatter, later.snapshot, later.time)
+        return Stretch(
+            rows=self.rows + later.rows,
+            sums=self.sums + later.sums,
+            course=self.course.joined(later.course),
+            lam_range=_hull(self.lam_range, later.lam_range),
+            scatter=scatter,
+            snapshot=later.snapshot,
+            time=later.time,
+        )
 
 
 @dataclass
@@ -90,6 +111,7 @@ class Summariser:
     stretches, current : those that are complete, and the one that is not
     size : rows in a complete stretch
     total : the sums over all rows
+    recent, confusion : the last rows, and counts of (actual, predicted) classes
     """
 
     most: int = MOST_STRETCHES
@@ -99,6 +121,8 @@ class Summariser:
     current: Stretch = field(default_factory=Stretch)
     total: np.ndarray = field(default_factory=lambda: np.zeros(len(SUMS)))
     worst: list[tuple[int, float]] = field(default_factory=list)
+    recent: Recent = field(default_factory=Recent)
+    confusion: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     status: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -113,6 +137,7 @@ class Summariser:
     def add(
         self,
         values: np.ndarray,
+        fit: Fit,
         lam: np.ndarray,
         X: np.ndarray | None,
         t: int,
@@ -120,8 +145,11 @@ class Summariser:
         time: str = "",
     ) -> None:
         """The next rows, from row t on: `values` are (row, SUMS). A stretch that ends takes a snapshot."""
-        scored = values[values[:, 0] > 0]
-        self.current.add(scored, lam, X)
+        counts = values[:, 0] > 0
+        scored, fit = values[counts], fit.at(counts)
+        self.current.add(scored, fit, lam, X)
+        self.recent.add(t + np.flatnonzero(counts), fit)
+        self.confusion = confusion_added(self.confusion, fit)
         self.total = _added(self.total, scored)
         self._note_worst(values, t)
         self.n_rows += len(values)
@@ -163,6 +191,9 @@ class Summariser:
         times = [stretch.time for stretch in stretches]
         last_coef = np.zeros(features) if last.coef is None else padded(last.coef, features)
         scatters = [stretch.scatter for stretch in stretches if stretch.scatter is not None]
+        n_columns = self.recent.values.shape[2]
+        courses = [stretch.course.widened(n_columns) for stretch in stretches]
+        n_scored = np.where(sums[0] > 0, sums[0], np.nan)[:, None]
         return Summary(
             t=first + np.cumsum(rows) - 1,
             rows=rows,
@@ -170,6 +201,11 @@ class Summariser:
             loss=means[0],
             baseline=means[1],
             persistence=means[2] if np.any(sums[3]) else None,
+            actual=np.array([course.sums[0] for course in courses]) / n_scored,
+            predicted=np.array([course.sums[1] for course in courses]) / n_scored,
+            actual_range=np.array([course.range for course in courses]),
+            recent=self.recent,
+            confusion=self.confusion,
             lam=_one_or_all(_column(stretches, "lam", models)),
             lam_range=np.array([padded(stretch.lam_range, (2, *models), np.nan) for stretch in stretches]),
             lam_max=_one_or_all(_column(stretches, "lam_max", models)),

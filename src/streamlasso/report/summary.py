@@ -10,6 +10,7 @@ import numpy as np
 
 from streamlasso.families import Family
 from streamlasso.report.changes import Change, lasting_changes
+from streamlasso.report.fit import Recent
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,12 +20,16 @@ class Summary:
     t, rows : the last row of the stretch, and its number of rows
     scored : the number of rows with a loss: not the first, which nothing could predict, nor rows without a target
     loss, baseline, persistence : mean losses of the model, of the running mean and of persistence (or None)
+    actual, predicted : (stretch, column) means of the scored rows: one column, or one per class (shares of the rows)
+    actual_range : (stretch, low and high, column)
+    recent, confusion : the last rows one by one; counts of (actual, predicted) classes
     lam, lam_max, n_active, effective_size, since, coef, times : after the last row; with several classes, one column
         per class
     lam_range : (stretch, low and high, class) of lam within the stretch
     last_coef, spread, feature_names, classes, family : as in `Trace`
     n_rows, means : of the whole stream: its rows, and means by name (`summarise.SUMS`)
     worst, status : the rows with the largest losses, with their losses; the number of rows with each status
+    target : the name of the response, if it has one
     """
 
     t: np.ndarray
@@ -33,6 +38,11 @@ class Summary:
     loss: np.ndarray
     baseline: np.ndarray
     persistence: np.ndarray | None
+    actual: np.ndarray
+    predicted: np.ndarray
+    actual_range: np.ndarray
+    recent: Recent
+    confusion: np.ndarray
     lam: np.ndarray
     lam_range: np.ndarray
     lam_max: np.ndarray
@@ -50,6 +60,7 @@ class Summary:
     means: dict[str, float]
     worst: list[tuple[int, float]]
     status: dict[str, int]
+    target: str | None = None
 
     @property
     def size(self) -> int:
@@ -90,12 +101,20 @@ class Summary:
     @property
     def accuracy(self) -> float:
         """The share of rows whose class was predicted correctly."""
-        return self.means["correct"]
+        return 1 - self.means["error"]
+
+    @property
+    def base_rate(self) -> tuple[Any, float]:
+        """The most common class, and its share of the rows: the accuracy of always predicting it."""
+        assert self.classes is not None
+        rows = self.confusion.sum(axis=1)
+        most = int(np.argmax(rows)) if len(rows) else 0
+        return self.classes[most], float(rows[most] / rows.sum()) if rows.any() else float("nan")
 
     @property
     def typical_error(self) -> float:
-        """The root of the mean squared error, in units of the response."""
-        return float(np.sqrt(self.means["squared_error"]))
+        """The mean absolute error, in units of the response."""
+        return self.means["error"]
 
     def mean_over(self, losses: np.ndarray, part: slice | np.ndarray = slice(None)) -> float:
         """The mean loss of the scored rows in some of the stretches; NaN if there are none."""

@@ -18,7 +18,7 @@ from streamlasso.run.options import Options
 from streamlasso.run.state import RunState
 
 #: Of the notes about a run.
-VERSION = 1
+VERSION = 2
 
 
 def save_run(path: Path, state: RunState, options: Options, data: Data, outputs: dict[str, int] | None) -> None:

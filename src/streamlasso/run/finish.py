@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,11 @@ def finish(
     title: str | None = None,
     comparisons: dict[str, np.ndarray] | None = None,
     mark: Callable[[Figure], None] | None = None,
+    sections: Sequence[str] = (),
 ) -> Summary:
     """Write all files. The checkpoint comes first: whatever happens then, the run can be continued.
 
-    `comparisons` are other losses of the same rows, by name; `mark` adds to the figure.
+    `comparisons` are other losses of the same rows, by name; `mark` adds to the figure, `sections` to the report.
     """
     _refuse_constant(run)
     out, path = run.options.out, run.options.checkpoint
@@ -44,7 +45,16 @@ def finish(
     run.trace.write_parquet(out / "trace.parquet")
     write_whole(out / "coefficients.parquet", _as_parquet(coefficients(summary)))
     svg = _write_figure(out, summary, mark)
-    write_report(summary, out / "report.html", title or _title(run), settings_of(run), comparisons, notes_of(run), svg)
+    write_report(
+        summary,
+        out / "report.html",
+        title or _title(run),
+        settings_of(run),
+        comparisons,
+        notes_of(run),
+        svg,
+        sections,
+    )
     if not run.options.is_checkpoint(out / MODEL):
         run.save(out / MODEL, to_continue=False)
     run.predictions.close()

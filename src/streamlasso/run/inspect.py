@@ -9,7 +9,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from streamlasso._text import number
+from streamlasso._text import count, number
 from streamlasso.core.selected import Selected
 from streamlasso.encoding import Encoder
 from streamlasso.run.saved import SavedModel
@@ -58,7 +58,7 @@ def _facts(saved: SavedModel) -> dict[str, Any]:
 
 
 def _selected(best: Selected) -> str:
-    return f"{len(best.support)} features, lam {number(best.lam)}, {best.memory}, since row {best.since:,}"
+    return f"{count(len(best.support), 'feature')}, lam {number(best.lam)}, {best.memory}, since row {best.since:,}"
 
 
 def _coefficient_table(saved: SavedModel) -> Table:

@@ -8,12 +8,13 @@ import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso._progressive import learn_rows
-from streamlasso.baselines import LAST, MEAN, SEASON, ClassBaselines, NumberBaselines
+from streamlasso.baselines import LAST, MEAN, SEASON, ClassBaselines, Compared, NumberBaselines
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.encoding import Target
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of
 from streamlasso.families import Family
+from streamlasso.report.fit import Fit
 from streamlasso.report.summarise import SUMS, Snapshot
 from streamlasso.run.competition import MODEL, Competition
 
@@ -34,8 +35,10 @@ class Outcomes(NamedTuple):
     baseline: np.ndarray
     persistence: np.ndarray
     least_loss: np.ndarray
-    correct: np.ndarray
-    squared_error: np.ndarray
+    error: np.ndarray
+    baseline_error: np.ndarray
+    persistence_error: np.ndarray
+    fit: Fit
     lam: np.ndarray
     after: dict[str, np.ndarray]
 
@@ -165,27 +168,42 @@ class Learning:
         self, column: dict[str, np.ndarray], targets: list[np.ndarray], values: np.ndarray, there: np.ndarray
     ) -> Outcomes:
         n, eta = len(values), column["eta"]
-        loss, baseline, persistence, least_loss = (np.full(n, np.nan) for _ in range(4))
-        scored, correct, squared_error = there.copy(), np.zeros(n, bool), np.zeros(n)
+        loss, least_loss = np.full(n, np.nan), np.full(n, np.nan)
+        compared = Compared(*(np.full(n, np.nan) for _ in Compared._fields))
+        scored = there.copy()
         if self.first and there.any():
             scored[int(np.argmax(there))] = False
             self.first = False
         if isinstance(self.baselines, ClassBaselines):
             loss[there] = losses_of(self.family, [target[there] for target in targets], eta[there])
-            baseline[there], persistence[there] = self.baselines.losses(values[there], self.n_classes)
             least_loss[there] = 0.0
-            correct = there & (best_class(eta) == values)
+            for column_of, known in zip(compared, self.baselines.compared(values[there], self.n_classes), strict=True):
+                column_of[there] = known
         else:
             etas = self.baselines.etas(values)
             least_loss[there] = self.family.least_loss(values[there])
             eta = self._with_baselines(eta, etas, values, least_loss, scored)
-            loss, baseline, persistence = (self._losses(values, each) for each in (eta[:, 0], etas[MEAN], etas[LAST]))
-            squared_error[there] = (values[there] - self.family.means(eta[there, 0])) ** 2
+            loss, compared = self._losses(values, eta[:, 0]), self._compared(values, etas)
+        fit = self._fit(eta, values)
         after = {name: column[name].mean(axis=1) for name in ("slope", "lam", "lam_max", "n_active")}
         after["effective_size"] = column["effective_size"][:, 0]
         after["status"] = np.array(STATUS)[column["status"].max(axis=1).astype(int)]
-        losses = (loss, baseline, persistence, least_loss)
-        return Outcomes(eta, scored, *losses, correct, squared_error, column["lam"], after)
+        return Outcomes(
+            eta=eta,
+            scored=scored,
+            loss=loss,
+            least_loss=least_loss,
+            error=np.abs(fit.actual - fit.predicted)[:, 0] if fit.classes is None else best_class(eta) != values,
+            **compared._asdict(),
+            fit=fit,
+            lam=column["lam"],
+            after=after,
+        )
+
+    def _fit(self, eta: np.ndarray, values: np.ndarray) -> Fit:
+        if not self.classes:
+            return Fit.of_numbers(values, self.family.means(eta[:, 0]))
+        return Fit.of_classes(values, best_class(eta), probabilities(self.family.means(eta)))
 
     def _with_baselines(
         self,
@@ -207,6 +225,12 @@ class Learning:
         losses = [self._losses(values, competing[name]) - least_loss for name in self.competition.prior]
         weights = self.competition.weights(np.column_stack(losses), scored)
         return self.competition.blended(competing, weights)[:, None]
+
+    def _compared(self, values: np.ndarray, etas: dict[str, np.ndarray]) -> Compared:
+        """NaN without a target."""
+        pair = etas[MEAN], etas[LAST]
+        losses = (self._losses(values, eta) for eta in pair)
+        return Compared(*losses, *(np.abs(values - self.family.means(eta)) for eta in pair))
 
     def _losses(self, values: np.ndarray, eta: np.ndarray) -> np.ndarray:
         """NaN without a target."""

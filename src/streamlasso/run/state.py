@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -80,7 +80,7 @@ class RunState:
         X = rows.X[piece, : rows.width[piece.start]]
         outcomes = self.learning.learn(X, rows.target[piece])
         time = _as_text(rows.time, piece.stop - 1)
-        self.summariser.add(outcomes.sums, outcomes.lam, X, self.n_rows, self.learning.snapshot, time)
+        self.summariser.add(outcomes.sums, outcomes.fit, outcomes.lam, X, self.n_rows, self.learning.snapshot, time)
         self.summariser.status.update(outcomes.after["status"].tolist())
         self.n_rows += len(X)
         return outcomes
@@ -89,7 +89,8 @@ class RunState:
         """The run so far, for tables, figures and reports."""
         learning = self.learning
         classes = learning.labels if learning.classes else None
-        return self.summariser.summary(learning.snapshot(), self.encoder.features, classes, learning.family)
+        found = self.summariser.summary(learning.snapshot(), self.encoder.features, classes, learning.family)
+        return replace(found, target=self.encoder.target.name)
 
 
 def _classes_so_far(places: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from streamlasso._text import count, number, percent
 from streamlasso.report.summary import Summary
+from streamlasso.report.units import in_units
 
 #: Lines of a table.
 MOST_ACTIVE, MOST_CHANGES = 8, 8
@@ -20,16 +21,25 @@ def summary_tables(summary: Summary) -> list[Table]:
 
 
 def loss_table(summary: Summary) -> Table:
-    """The loss, with those of the baselines."""
+    """The typical error and the loss, with those of the baselines."""
     title = f"{count(summary.n_rows, 'row')}, each predicted before it was learnt"
     table = Table("", title=title, title_justify="left")
+    table.add_column("typical error" if summary.classes is None else "correct", justify="right")
     table.add_column(f"mean {summary.loss_name}", justify="right")
-    table.add_column("the model's is lower by", justify="right")
-    table.add_row("model", number(summary.mean_loss), "", style="bold")
-    for name, mean in (("running mean", summary.mean_baseline), ("persistence", summary.mean_persistence)):
-        if mean is not None:
-            table.add_row(name, number(mean), percent(summary.saved_against(mean)))
+    table.add_column("model's is lower by", justify="right")
+    table.add_row("model", _error(summary, "error"), number(summary.mean_loss), "", style="bold")
+    others = [("running mean", "baseline_error", summary.mean_baseline)]
+    if summary.mean_persistence is not None:
+        others.append(("persistence", "persistence_error", summary.mean_persistence))
+    for name, error, mean in others:
+        table.add_row(name, _error(summary, error), number(mean), percent(summary.saved_against(mean)))
     return table
+
+
+def _error(summary: Summary, name: str) -> str:
+    """The mean absolute error in units of the response, or the share of correct classes."""
+    error = summary.means[name]
+    return in_units(summary, error) if summary.classes is None else percent(1 - error)
 
 
 def active_table(summary: Summary) -> Table:

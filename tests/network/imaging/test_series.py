@@ -56,6 +56,7 @@ WITHOUT_NAMES = {
     "a.csv": "1.5,-2,3\n0.25,1e-9,-7\n4,5,6.5\n",
     "a.tsv": "1.5\t-2\t3\n0.25\t1e-9\t-7\n4\t5\t6.5\n",
     "a.txt": "  1.5 -2   3\n  0.25  1e-9 -7\n\n4 5 6.5\n",
+    "commented.csv": "# made on a Monday\n1.5,-2,3\n0.25,1e-9,-7\n4,5,6.5\n",
     "commented.1D": "# made on a Monday\n1.5 -2 3\n0.25 1e-9 -7\n# so far\n4 5 6.5\n",
     "a.csv.gz": gzip.compress(b"1.5,-2,3\n0.25,1e-9,-7\n4,5,6.5\n"),
 }
@@ -87,6 +88,14 @@ def test_space_separated_columns_may_have_names(tmp_path, text):
     rows = "\n".join(" ".join(map(repr, row)) for row in VALUES.tolist())
     (tmp_path / "a.txt").write_text(text.format(rows))
     series = read_series(tmp_path / "a.txt")
+    assert series.regions == NAMES
+    np.testing.assert_array_equal(series.values, VALUES)
+
+
+def test_names_of_a_csv_file_may_follow_a_hash(tmp_path):
+    rows = "\n".join(",".join(map(repr, row)) for row in VALUES.tolist())
+    (tmp_path / "a.csv").write_text(f"# {','.join(NAMES)}\n{rows}\n")
+    series = read_series(tmp_path / "a.csv")
     assert series.regions == NAMES
     np.testing.assert_array_equal(series.values, VALUES)
 
@@ -156,7 +165,7 @@ REFUSED = {
     "word.csv": ("a,b\n1,2\n3,oops\n", "column b, row 2: 'oops' is not a number"),
     "words.csv": ("a,b\nx,y\n", "no numeric column"),
     "commas.csv": ("a;b\n0,5;1,25\n", "column a: 0,5 has a decimal comma"),
-    "remark.txt": ("# nothing but a remark\n", "no rows below the column names"),
+    "remark.txt": ("# nothing but a remark\n", "it is empty"),
     "ragged.txt": ("1.5 2 3\n\n4 5\n", "line 3: 2 fields, but the first line has 3"),
     "cut.csv.gz": (gzip.compress(b"a,b\n" + b"1,2\n" * 5000)[:30], "cut short"),
     "broken.parquet": ("PAR1 nothing", "damaged"),

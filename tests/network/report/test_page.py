@@ -127,10 +127,12 @@ def test_in_a_browser_the_slider_moves_the_network(page):
     edges = "document.querySelectorAll('#network > g > path').length"
     with Browser() as browser:
         browser.open(path)
-        browser.run("document.getElementById('most').value = '100000'")
+        first = browser.run("document.querySelectorAll('#network > g > path').length")
+        assert 0 < first <= views * 10, "weak edges are hidden at first"
         for subject, whose in enumerate(group.subjects, 1):
             browser.run(
-                f"s = document.getElementById('subject'); s.value = {subject}; s.dispatchEvent(new Event('change'))"
+                f"s = document.getElementById('subject'); s.value = {subject}; s.dispatchEvent(new Event('change'));"
+                "document.getElementById('least').value = 0"
             )
             for t in (2, 25, 59):
                 browser.run(
@@ -141,6 +143,11 @@ def test_in_a_browser_the_slider_moves_the_network(page):
                 dashed = browser.run("document.querySelectorAll('#network path[stroke-dasharray]').length")
                 assert dashed == views * np.sum(network < 0)
                 assert browser.run("document.getElementById('when').textContent").startswith(f"{0.5 * t:.1f} s")
+            browser.run("l = document.getElementById('least'); l.value = 100; l.dispatchEvent(new Event('input'))")
+            least = float(browser.run("document.getElementById('at-least').textContent"))
+            assert least > 0.05
+            kept = np.sum(np.abs(network) >= least - 0.005), np.sum(np.abs(network) >= least + 0.005)
+            assert views * kept[1] <= browser.run(edges) <= views * kept[0]
         before = browser.picture()
         browser.run("m.value = 5; m.dispatchEvent(new Event('input'))")
         assert browser.picture() != before

@@ -16,7 +16,7 @@ import pyarrow
 
 from streamlasso._text import count, listed
 from streamlasso.sources.base import BadRows, distinct
-from streamlasso.sources.delimited import Delimited
+from streamlasso.sources.delimited import SPACES, Delimited
 from streamlasso.sources.opening import open_source
 
 SERIES_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".npy", ".npz")
@@ -208,10 +208,9 @@ def _cells(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
     first = None
     if isinstance(source, Delimited):
         # A network has at least two columns: a single one with spaces in its name is several.
-        if len(source.columns) == 1 and len(source.columns[0].split()) > 1:
+        if source.delimiter == SPACES or (len(source.columns) == 1 and len(source.columns[0].split()) > 1):
             return _space_separated(path)
-        with _text(path) as text:
-            first = _values(next(row for row in csv.reader(text, delimiter=source.delimiter) if any(row)))
+        first = _first_line(path, source)
     try:
         blocks = [block.rows for block in source.blocks()]
     except ValueError as error:
@@ -219,6 +218,15 @@ def _cells(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
     if bad_rows.examples:
         raise ValueError(f"{path}: {bad_rows.examples[0]}: fix it")
     return pyarrow.Table.from_batches(blocks) if blocks else pyarrow.table({}), first
+
+
+def _first_line(path: Path, source: Delimited) -> list[float] | None:
+    """The line that was taken for names, if it holds numbers; None also if the names stand in a comment before it."""
+    with _text(path) as text:
+        lines = (line for line in text if line.strip() and not line.lstrip().startswith("#"))
+        row = next(row for row in csv.reader(lines, delimiter=source.delimiter) if any(row))
+    taken = any(cell.strip() == name for cell, name in zip(row, source.columns, strict=False))
+    return _values(row) if taken else None
 
 
 def _space_separated(path: Path) -> tuple[pyarrow.Table, list[float] | None]:

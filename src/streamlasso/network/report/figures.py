@@ -14,27 +14,23 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path as Curve
 
+from streamlasso._text import number
 from streamlasso.network.estimator import sorted_edges
 from streamlasso.network.imaging.events import Event
 from streamlasso.network.imaging.extras import import_fmri
 from streamlasso.network.report.group import Group
+from streamlasso.network.report.settling import first_shown, warm_up
 from streamlasso.network.report.tables import matrix_of
+from streamlasso.report.colours import BLOCKS, INK, NOTE_INK
 from streamlasso.report.page import write_figure
 
 #: Blue is positive, red negative; they also differ in lightness, and in solid and dashed lines, for grey print.
 POSITIVE, NEGATIVE = "#0b3c6f", "#e0503c"
-LINE, BAND, GREY = "#1b1b1b", "#9a9a9a", "#8a8a8a"
+LINE, BAND = INK, "#9a9a9a"
 #: Fills of the conditions, in order of appearance: color and hatch.
-FILLS = (
-    ("#d5ead5", ""),
-    ("#b9b3de", "///"),
-    ("#f7e3b5", "..."),
-    ("#c9dcea", "\\\\\\"),
-    ("#eec9c2", "xx"),
-    ("#dddddd", ""),
-)
-#: Edges drawn at most, for each region and in all: more cannot be told apart.
-EDGES_PER_REGION, MAX_EDGES = 3, 75
+FILLS = tuple(zip(BLOCKS, ("", "///", "...", "\\\\\\", "xx", ""), strict=True))
+#: Edges drawn, the strongest: as many as regions, within these limits. More cannot be told apart.
+FEWEST_EDGES, MAX_EDGES = 10, 40
 #: Names that fit around a circle.
 MAX_CIRCLE_NAMES = 60
 DASHES = (0, (3.2, 1.6))
@@ -79,27 +75,30 @@ def draw_lam_on(axes: Axes, lam: pyarrow.Table, events: Sequence[Event], n_subje
     if timed:
         shade(axes, events)
     band = "± 1 standard error" if n_subjects > 1 else "quartiles of the regions"
-    axes.fill_between(x, low, high, color=BAND, alpha=0.55, linewidth=0, label=band, zorder=2)
+    limits = _lam_limits(low, high)
+    first = first_shown(np.fmin(low, mean), np.fmax(high, mean), limits)
+    shown = slice(first, None)
+    axes.fill_between(x[shown], low[shown], high[shown], color=BAND, alpha=0.55, linewidth=0, label=band, zorder=2)
     label = f"mean lam of {n_subjects} subjects" if n_subjects > 1 else "mean lam of all regions"
-    axes.plot(x, mean, color=LINE, linewidth=1.5, label=label, zorder=3)
+    axes.plot(x[shown], mean[shown], color=LINE, linewidth=1.5, label=label, zorder=3)
+    if first:
+        highest = number(float(np.nanmax(mean[:first])))
+        axes.text(
+            x[first], limits[1], f" before: settling, up to {highest}", fontsize=7, va="top", color=NOTE_INK, zorder=4
+        )
     axes.set(xlabel="time (s)" if timed else "time point", ylabel="lam")
-    axes.set(xlim=(x[0], max(x[-1], x[0] + 1)), ylim=_lam_limits(low, high))
+    axes.set(xlim=(x[0], max(x[-1], x[0] + 1)), ylim=limits)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _lam_limits(low: np.ndarray, high: np.ndarray) -> tuple[float, float]:
-    """Axis limits for lam after the warm-up: its first values can be many times larger, and are cut off."""
+    """Axis limits for lam after the warm-up: its first values can be many times larger, and are left out."""
     settled = slice(warm_up(len(low)), None)
     values = np.concatenate([low[settled], high[settled]])
     values = values[np.isfinite(values)]
     bottom, top = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     margin = 0.12 * (top - bottom) or 0.1 * top or 1.0
     return max(0.0, bottom - margin), top + margin
-
-
-def warm_up(n: int) -> int:
-    """The number of first time points at which lam still depends on its initial value."""
-    return min(max(15, n // 20), n // 2)
 
 
 def shade(axes: Axes, events: Sequence[Event]) -> None:
@@ -180,7 +179,8 @@ def _legend_title(matrices: dict[str, np.ndarray]) -> str:
     limit = max_drawn(len(next(iter(matrices.values()))))
     if all(np.count_nonzero(np.triu(matrix, 1)) <= limit for matrix in matrices.values()):
         return width
-    return f"{width}; the {limit} strongest edges of each are drawn"
+    weakest = min(abs(drawn_edges(matrix)[0][2]) for matrix in matrices.values() if np.any(matrix))
+    return f"{width}; the {limit} strongest edges of each are drawn, of {weakest:.2f} and more"
 
 
 def _largest(matrices: dict[str, np.ndarray]) -> float:
@@ -195,7 +195,7 @@ def drawn_edges(matrix: np.ndarray) -> list[tuple[int, int, float]]:
 
 def max_drawn(p: int) -> int:
     """The largest number of edges drawn of a network of p regions."""
-    return min(EDGES_PER_REGION * p, MAX_EDGES)
+    return min(max(p, FEWEST_EDGES), MAX_EDGES)
 
 
 def _style(strength: float, largest: float) -> dict[str, Any]:
@@ -204,8 +204,8 @@ def _style(strength: float, largest: float) -> dict[str, Any]:
     return dict(
         color=POSITIVE if positive else NEGATIVE,
         linestyle="-" if positive else DASHES,
-        linewidth=0.4 + (MAX_WIDTH - 0.4) * share,
-        alpha=0.35 + 0.65 * share,
+        linewidth=0.7 + (MAX_WIDTH - 0.7) * share,
+        alpha=0.4 + 0.6 * share,
     )
 
 
@@ -226,7 +226,7 @@ def _draw_circle(axes: Axes, matrix: np.ndarray, regions: Sequence[str], largest
     if len(regions) <= MAX_CIRCLE_NAMES:
         for name, (x, y) in zip(regions, places, strict=True):
             _name_beside(axes, name, x, y, "x-small" if len(regions) <= 30 else "xx-small")
-    axes.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.65), aspect="equal", xticks=[], yticks=[])
+    axes.set(xlim=(-1.45, 1.45), ylim=(-1.45, 1.95), aspect="equal", xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
 
 

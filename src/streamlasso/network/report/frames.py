@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from streamlasso.network.estimator import sorted_edges
-from streamlasso.network.report.figures import condition_fills, warm_up
+from streamlasso.network.report.figures import condition_fills
 from streamlasso.network.report.group import Group, nan_mean
+from streamlasso.network.report.settling import warm_up
 
 #: Limits of a page: frames, edges per frame (for each region, and in all), and bytes of all edges.
 MAX_FRAMES, EDGES_PER_REGION, MAX_EDGES, MAX_BYTES = 240, 4, 600, 3 << 20

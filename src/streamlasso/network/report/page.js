@@ -3,7 +3,9 @@
 (function () {
   const data = JSON.parse(document.getElementById("network-data").textContent);
   const SVG = "http://www.w3.org/2000/svg";
-  const POSITIVE = "#0b3c6f", NEGATIVE = "#e0503c";
+  const POSITIVE = "var(--plus)", NEGATIVE = "var(--negative)";
+  // How many edges the first threshold leaves: as many as regions, within limits.
+  const TYPICAL = Math.min(Math.max(data.regions.length, 10), 40), STEPS = 200;
   const byId = (id) => document.getElementById(id);
 
   function decodeInt16(text) {
@@ -54,7 +56,7 @@
     const radius = data.brain ? 2.5 : Math.max(1.5, Math.min(5, 200 / data.regions.length));
     for (const places of views)
       places.forEach(([x, y], k) => {
-        const node = make("circle", { cx: x, cy: y, r: radius, fill: "#1b1b1b" }, stage);
+        const node = make("circle", { cx: x, cy: y, r: radius, fill: "currentColor" }, stage);
         make("title", {}, node).textContent = data.regions[k];
       });
     if (!data.brain && data.regions.length <= 70) views[0].forEach(label);
@@ -65,7 +67,7 @@
     const text = make("text", {
       transform: `translate(${x * 1.045} ${y * 1.045}) rotate(${degrees})`,
       "text-anchor": left ? "end" : "start", "dominant-baseline": "central",
-      "font-size": data.regions.length <= 40 ? 11 : 7,
+      fill: "currentColor", "font-size": data.regions.length <= 40 ? 11 : 7,
     }, stage);
     const name = data.regions[k];
     text.textContent = name.length <= 18 ? name : name.slice(0, 17) + "…";
@@ -81,6 +83,21 @@
     return edges;
   }
 
+  // The slider goes in steps up to the largest strength of the subject.
+  function threshold() {
+    return Number(byId("least").value) / STEPS * data.subjects[byId("subject").value].largest;
+  }
+
+  function chooseThreshold() {
+    const subject = decoded(data.subjects[byId("subject").value]);
+    const sizes = Array.from(subject.strengths.slice(subject.starts[data.settled]), (s) => Math.abs(s));
+    sizes.sort((a, b) => b - a);
+    const frames = Math.max(1, data.moments.length - data.settled);
+    const least = sizes[Math.min(sizes.length - 1, TYPICAL * frames)] || 0;
+    byId("least").max = STEPS;
+    byId("least").value = Math.floor(STEPS * least / 32767 * data.scale / subject.largest);
+  }
+
   function path(a, b) {
     if (data.brain) return `M${a[0]} ${a[1]}L${b[0]} ${b[1]}`;
     return `M${a[0]} ${a[1]}Q${(a[0] + b[0]) / 4} ${(a[1] + b[1]) / 4} ${b[0]} ${b[1]}`;
@@ -88,7 +105,7 @@
 
   function draw() {
     const frame = Number(byId("moment").value), edges = edgesAt(frame);
-    const shown = edges.slice(0, Number(byId("most").value));
+    const least = threshold(), shown = edges.filter((edge) => Math.abs(edge[2]) >= least);
     const subject = data.subjects[byId("subject").value];
     edgeLayer.replaceChildren();
     for (const [i, j, strength] of shown.slice().reverse())
@@ -96,7 +113,7 @@
         const share = Math.min(1, Math.abs(strength) / subject.largest);
         const line = make("path", {
           d: path(places[i], places[j]), stroke: strength > 0 ? POSITIVE : NEGATIVE,
-          "stroke-width": 0.4 + 4 * share, "stroke-opacity": 0.3 + 0.7 * share,
+          "stroke-width": 0.7 + 4 * share, "stroke-opacity": 0.3 + 0.7 * share,
         }, edgeLayer);
         if (strength < 0) line.setAttribute("stroke-dasharray", "5 3");
         make("title", {}, line).textContent = `${data.regions[i]} – ${data.regions[j]}: ${strength.toFixed(3)}`;
@@ -106,6 +123,7 @@
     byId("when").textContent = data.moments[frame] + (condition ? `: ${condition}` : "");
     byId("count").textContent =
       `${total} edges` + (shown.length < total ? `, the ${shown.length} strongest are drawn` : "");
+    byId("at-least").textContent = least.toFixed(2);
     byId("moment").setAttribute("aria-valuetext", byId("when").textContent);
     list(shown.slice(0, 12));
     moveCursor(frame);
@@ -133,9 +151,9 @@
     chart.setAttribute("preserveAspectRatio", "none");
     const [from, to] = data.span;
     blocks = make("g", {}, chart);
-    curve = make("path", { fill: "none", stroke: "#1b1b1b", "stroke-width": 1.6,
+    curve = make("path", { fill: "none", stroke: "currentColor", "stroke-width": 1.6,
       "vector-effect": "non-scaling-stroke" }, chart);
-    cursor = make("line", { y1: 0, y2: H, stroke: "#e69f00", "stroke-width": 2.5,
+    cursor = make("line", { y1: 0, y2: H, stroke: "var(--minus)", "stroke-width": 2.5,
       "vector-effect": "non-scaling-stroke" }, chart);
     chart.addEventListener("click", (event) => {
       const box = chart.getBoundingClientRect();
@@ -157,9 +175,13 @@
       }, blocks)).textContent = name;
     const known = lam.filter((value, k) => value !== null && k >= data.settled);
     const high = Math.max(0, ...known) * 1.15 || 1;
-    let pen = "M", d = "";
+    let pen = "M", d = "", first = 0;
+    lam.forEach((value, k) => { if (k < data.settled && value > high) first = k + 1; });
+    byId("settling").textContent = first === 0 ? "" :
+      `Not drawn: lam before ${data.moments[first]}, while it settles, up to ` +
+      `${Math.max(...lam.slice(0, first)).toPrecision(2)}.`;
     lam.forEach((value, k) => {
-      if (value === null) { pen = "M"; return; }
+      if (value === null || k < first) { pen = "M"; return; }
       d += `${pen}${x(data.clock[k]).toFixed(1)} ${(H - H * value / high).toFixed(1)}`;
       pen = "L";
     });
@@ -203,9 +225,10 @@
   prepare();
   prepareChart();
   byId("moment").addEventListener("input", draw);
-  byId("most").addEventListener("change", draw);
-  byId("subject").addEventListener("change", () => { drawCurve(); draw(); });
+  byId("least").addEventListener("input", draw);
+  byId("subject").addEventListener("change", () => { chooseThreshold(); drawCurve(); draw(); });
   byId("play").addEventListener("click", play);
+  chooseThreshold();
   drawCurve();
   draw();
 })();

@@ -16,11 +16,26 @@ import pyarrow
 from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
+from streamlasso._text import number
 from streamlasso.network.imaging.extras import import_fmri
+from streamlasso.network.report.blocks import conclusion, condition_table
 from streamlasso.network.report.figures import VIEW_AXES, condition_fills
 from streamlasso.network.report.frames import frames
 from streamlasso.network.report.group import Group
-from streamlasso.report.page import CITATION, as_words, data_url, drawn, image, titled, versions, write_page
+from streamlasso.network.subjects import unused_note
+from streamlasso.report.page import (
+    CITATION,
+    as_words,
+    data_url,
+    drawn,
+    image,
+    paragraph,
+    section,
+    table,
+    titled,
+    versions,
+    write_page,
+)
 
 #: Edges listed of each picture.
 MAX_LISTED = 10
@@ -28,19 +43,21 @@ MAX_LISTED = 10
 BRAIN_SIZE, BRAIN_DPI = (10.0, 3.6), 100
 
 MORE_STYLE = """
-.explorer { display: grid; grid-template-columns: minmax(0, 1fr) 17rem; gap: 1rem; align-items: start; }
+.explorer { display: grid; grid-template-columns: minmax(0, 1fr) 20rem; gap: 1rem; align-items: start; }
 .explorer.brain { grid-template-columns: minmax(0, 1fr); }
-#network { width: 100%; height: auto; max-height: 36rem; border: 1px solid #ddd; border-radius: .4rem; }
+#network { width: 100%; height: auto; max-height: 36rem; border: 1px solid var(--line); border-radius: .4rem; }
 .controls { display: flex; gap: .8rem; align-items: center; flex-wrap: wrap; margin: .6rem 0; }
 .controls input[type=range] { flex: 1 1 18rem; }
 .controls output { min-width: 9rem; font-variant-numeric: tabular-nums; font-weight: 600; }
-#chart { width: 100%; height: 7rem; border: 1px solid #ddd; cursor: pointer; display: block; }
-.key { font-size: .92rem; color: #555; } .key svg { vertical-align: middle; }
+#chart { width: 100%; height: 7rem; border: 1px solid var(--line); cursor: pointer; display: block; }
+.key { font-size: .92rem; color: var(--soft); } .key svg { vertical-align: middle; }
 .key i { display: inline-block; width: 1rem; height: .8rem; margin: 0 .3rem 0 .8rem; vertical-align: middle; }
-.key i { border: 1px solid #bbb; }
-figure { margin: 1.2rem 0; } figcaption { color: #555; font-size: .92rem; }
+.key i { border: 1px solid var(--soft); }
+figure { margin: 1.2rem 0; } figcaption { color: var(--soft); font-size: .92rem; }
 td:nth-child(2), th:nth-child(2), .edges td, .edges th { text-align: left; }
 .edges td, .edges th { white-space: nowrap; }
+.conclusion { border-left: .25rem solid var(--plus); padding-left: .8rem; margin: .8rem 0; }
+@media (prefers-color-scheme: dark) { #network image { filter: invert(1); } #chart rect { opacity: .4; } }
 @media (max-width: 50rem) { .explorer { grid-template-columns: minmax(0, 1fr); } }
 """
 READING = """
@@ -57,16 +74,15 @@ the length of the memory, in addition to the haemodynamic delay of some 5 second
 """
 EXPLORER = """<h2>The network over time</h2>
 <div class="controls"><label>Subject <select id="subject"></select></label>
-<label>Edges drawn <select id="most"><option>20</option><option selected>50</option><option>100</option>
-<option value="100000">all</option></select></label>
-<span class="key"><svg width="34" height="8"><line x1="0" y1="4" x2="34" y2="4" stroke="#0b3c6f" stroke-width="3"/>
-</svg> positive <svg width="34" height="8"><line x1="0" y1="4" x2="34" y2="4" stroke="#e0503c" stroke-width="3"
+<label>Edges of <b id="at-least"></b> and more <input id="least" type="range" min="0" value="0" step="1"></label>
+<span class="key"><svg width="34" height="8"><line x1="0" y1="4" x2="34" y2="4" stroke="var(--plus)" stroke-width="3"/>
+</svg> positive <svg width="34" height="8"><line x1="0" y1="4" x2="34" y2="4" stroke="var(--negative)" stroke-width="3"
 stroke-dasharray="5 3"/></svg> negative {key}</span></div>
 <div class="controls"><button id="play" type="button">Play</button>
 <input id="moment" type="range" min="0" value="0" step="1" aria-label="Time"><output id="when"></output></div>
 <svg id="chart" role="img" aria-label="Mean lam over time; click to select a time"></svg>
 <p class="note">Mean lam over time, from 0 at the bottom to <span id="lam-top"></span> at the top; the line marks the
-selected time. Click to select another. {thinned}</p>
+selected time. Click to select another. <span id="settling"></span> {thinned}</p>
 <div class="explorer{kind}"><svg id="network" role="img" aria-label="The network at the selected time"></svg>
 <div><p class="note" id="count"></p><div class="scroll"><table>
 <thead><tr><th colspan="3">strongest edges</th></tr></thead><tbody id="strongest"></tbody></table></div></div></div>
@@ -86,11 +102,12 @@ def write_network_page(
     parts = [
         f"<h1>{title}</h1>",
         _rendered(_headline(group)),
+        _conclusion(group),
         _explorer(group, len(data["moments"])),
         "<h2>Figures</h2>",
         *(_figure(figure, text) for figure, text in figures.values()),
         f'<div class="edges">{_rendered(_edges(edges))}</div>',
-        _rendered(_notes(group, settings.get("failures", {}))),
+        _rendered(_notes(group, settings.get("failures", {}), settings.get("unused", ()))),
         _rendered("## How to read this\n" + READING.format(delay=group.design.delay)),
         _rendered(_settings(settings)),
         f'<p class="note">The method: {escape(CITATION)}</p>',
@@ -153,6 +170,16 @@ def _headline(group: Group) -> str:
     return f"{subjects}, {p} regions, {length}. On average {edges:.0f} of {pairs:,} pairs of regions have an edge."
 
 
+def _conclusion(group: Group) -> str:
+    sentences = conclusion(group)
+    if not sentences:
+        return ""
+    head = ["condition", "blocks", "lam (mean)", "edges (mean)"]
+    lines = [[name, f"{n:,}", number(lam), number(edges)] for name, n, lam, edges in condition_table(group)]
+    words = f'<div class="conclusion">{"".join(map(paragraph, sentences))}</div>'
+    return section("What differs between the blocks?", words, table(head, lines))
+
+
 def _edges(edges: pyarrow.Table) -> str:
     """One column per picture, the strongest edge first."""
     columns: dict[str, list[str]] = {}
@@ -166,9 +193,11 @@ def _edges(edges: pyarrow.Table) -> str:
     return "\n".join(["## Strongest edges", "", caption, "", *_table(list(columns), lines)])
 
 
-def _notes(group: Group, failures: Mapping[str, str]) -> str:
+def _notes(group: Group, failures: Mapping[str, str], unused: Sequence[str]) -> str:
     notes = [f"- {_escaped(note)}" for note in group.notes]
     notes += [f"- not read: {_escaped(reason)}" for reason in failures.values()]
+    if unused:
+        notes.append(f"- {_escaped(unused_note(unused))}")
     return "\n".join(["## What was left out or changed", "", *(notes or ["Nothing."])])
 
 
@@ -176,7 +205,7 @@ def _settings(settings: Mapping[str, Any]) -> str:
     lines = []
     for name, value in settings.items():
         for key, inner in value.items() if isinstance(value, Mapping) else [("", value)]:
-            if name not in ("failures", "data") and inner not in (None, "", ()):
+            if name not in ("failures", "data", "unused") and inner not in (None, "", ()):
                 lines.append([f"{name} {key}".strip(), str(inner)])
     table = _table(["setting", "value"], lines)
     return "\n".join(["## Settings and versions", "", *table, "", as_words(versions("numpy"))])

@@ -142,7 +142,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     >>> from streamlasso.river import RAPRegressor
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.22206
+    MAE: 0.216636
     >>> best = model.selected_
     >>> [best.coef.names[j] for j in best.support]
     ['gallup', 'ipsos', 'ordinal_date', 'rasmussen', 'you_gov']

@@ -131,11 +131,13 @@ def test_effective_size_is_the_weight_remembered():
 
 @pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 def test_predict_is_the_mean_at_eta(family):
+    """But for the few rows for which the default holds back a memory that has seen nothing like them."""
     X = rows()
-    model = RAPRegressor(family=family, tuner=Mixture(carry=False)).fit(X, responses(family, X))
-    eta = model.intercept_ + X @ model.coef_
-    mean = {"Gaussian": eta, "Binomial": 1 / (1 + np.exp(-eta))}.get(type(family).__name__, np.exp(eta))
-    np.testing.assert_allclose(model.predict(X), mean, rtol=1e-12)
+    for tuner, share in ((Mixture(carry=False, factors=(), starts=0), 1.0), (Mixture(carry=False), 0.95)):
+        model = RAPRegressor(family=family, tuner=tuner).fit(X, responses(family, X))
+        eta = model.intercept_ + X @ model.coef_
+        mean = {"Gaussian": eta, "Binomial": 1 / (1 + np.exp(-eta))}.get(type(family).__name__, np.exp(eta))
+        assert np.mean(np.isclose(model.predict(X), mean, rtol=1e-12, atol=0.0)) >= share
 
 
 def tables():

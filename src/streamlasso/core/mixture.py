@@ -76,7 +76,7 @@ DISPERSION_DECAY = cython.declare(cython.double, 0.98)
 #: by 1/n^2 of the range of all.
 REACH = cython.declare(cython.double, 0.2)
 #: An expert that is not sparse is selected where its weight is this many times that of all sparse ones together.
-DENSE_MARGIN = 10.0
+DENSE_MARGIN = 100.0
 
 
 @cython.cfunc

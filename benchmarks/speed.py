@@ -16,7 +16,7 @@ from time import process_time_ns
 import numpy as np
 import psutil
 from ondil.estimators import OnlineLasso
-from river.linear_model import LinearRegression
+from river.linear_model import LinearRegression, LogisticRegression
 from scipy.linalg.blas import dsyr
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import SGDRegressor
@@ -184,12 +184,13 @@ def against_rank_one_update(rounds: int) -> Iterator[Line]:
             yield at_most(f"{name} vs dsyr alone", p, times, target)
 
 
-def on_dicts(model: object) -> Contender:
-    """predict_one, then learn_one."""
+def on_dicts(model: object, predict: str = "predict_one") -> Contender:
+    """Predict a row, then learn it."""
 
     def learn(dicts: list[dict[str, float]], y: list[float]) -> None:
+        predict_one = getattr(model, predict)
         for x, target in zip(dicts, y, strict=True):
-            model.predict_one(x)
+            predict_one(x)
             model.learn_one(x, target)
 
     def contest(X: np.ndarray, y: np.ndarray) -> int:
@@ -249,7 +250,7 @@ MIXTURES = {
         Mixture(factors=(0.98, 0.99, 0.995, 0.998), starts=0),
         {20: 60.0, 100: 30.0},
     ),
-    "Mixture(), the default": (Mixture(), {20: None, 100: None}),
+    "Mixture(), the default": (Mixture(), {20: 12.0, 100: None}),
 }
 
 
@@ -260,6 +261,36 @@ def mixtures(rounds: int) -> Iterator[Line]:
             plain = in_batches(RAPRegressor(memory=R, tuner=LogRMS()))
             times = time_both(in_batches(RAPRegressor(tuner=tuner)), plain, p, rounds)
             yield at_most(f"{name} vs LogRMS()", p, times, target)
+
+
+def default_against_rank_one_update(rounds: int) -> Iterator[Line]:
+    for p, target in ((100, 80), (200, 120)):
+        times = time_both(in_batches(RAPRegressor()), rank_one_update(p), p, rounds, FEW_ROWS)
+        yield at_most("Mixture(), the default, vs dsyr alone", p, times, target)
+
+
+def as_classes(learn: Contender) -> Contender:
+    """The same rows, with the sign of the response as the class."""
+    return lambda X, y: learn(X, (y > 0).astype(float))
+
+
+def classes(rounds: int) -> Iterator[Line]:
+    for p in (20, 100):
+        theirs = on_dicts(LogisticRegression(l1=LAM), "predict_proba_one")
+        ours = on_dicts(streamlasso.river.RAPClassifier(), "predict_proba_one")
+        times = time_both(as_classes(ours), as_classes(theirs), p, rounds, FEW_ROWS)
+        yield at_most("the default for classes vs river's LogisticRegression(l1)", p, times, 2.5)
+    one, gaussian = (in_batches(RAPRegressor(family, memory=R, tuner=LogRMS())) for family in ("binomial", "gaussian"))
+    times = time_both(as_classes(one), gaussian, 20, rounds)
+    yield at_most("one logistic LogRMS() vs the Gaussian one", 20, times, 8)
+
+
+def state(p: int = 100) -> Iterator[Line]:
+    """What a checkpoint of the default holds."""
+    X, y = next(batches(p, FEW_ROWS))
+    model = RAPRegressor().partial_fit(X, y)
+    n_bytes = sum(array.nbytes for array in model.learners_[0].state().values())
+    yield size("state of the default vs p^2 doubles", p, n_bytes, 8 * p * p, 40.0)
 
 
 def memory(n_rows: int) -> Iterator[Line]:
@@ -321,6 +352,9 @@ def main() -> None:
             *against_ondil(rounds),
             *cost_against_p(rounds),
             *mixtures(rounds),
+            *default_against_rank_one_update(rounds),
+            *classes(rounds),
+            *state(),
             *memory(100_000 if quick else 1_000_000),
         ]
     report("speed", table)

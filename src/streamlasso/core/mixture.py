@@ -277,13 +277,14 @@ class MixtureLearner(Engine):
 
     def _learn_all(self, n):
         """All experts learn the rows, whatever their weight; then a group may restart."""
+        e: cython.Py_ssize_t
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t
         bounded: cython.bint = self.n_seen >= FIRST_ROWS
         batch: Batch
         for i in range(n):
-            for m in range(self.n):
-                self.etas[i, m] = self.bounds.clip_eta(self.etas[i, m])
+            for e in range(self.n):
+                self.etas[i, e] = self.bounds.clip_eta(self.etas[i, e])
         batch.n = n
         batch.X = cython.address(self.rows[0, 0])
         batch.y = cython.address(self.targets[0])
@@ -298,7 +299,7 @@ class MixtureLearner(Engine):
                 cython.cast(Experts, self.each.at[m]).learn(cython.address(batch))
         for i in range(n):
             if self.weight[i] > 0.0:
-                for m in range(self.M):
+                for m in range(self.M if self.holds else 0):
                     if self.began[m] >= 0:
                         self._experience(m, self.targets[i])
                 self.bounds.see(cython.address(self.rows[i, 0]), self.targets[i])
@@ -444,13 +445,16 @@ class MixtureLearner(Engine):
         return eta / total if total > 0.0 else self.bounds.clip_eta(etas[0])
 
     def _hold_back(self, m, reference, etas):
-        """No group speaks far beyond the responses that it has seen, unless the first group does too."""
+        """No group speaks far beyond the responses that it has seen, unless the first group does too.
+
+        Where the family has no range to leave, no group has seen any.
+        """
         e: cython.Py_ssize_t
         low: cython.double = self.experience[m, LOW]
         high: cython.double = self.experience[m, HIGH]
         seen: cython.double = self.experience[m, ROWS_SEEN]
         room: cython.double
-        if not self.holds or seen == 0.0:
+        if seen == 0.0:
             return
         room = REACH * (high - low) + (self.bounds.y_high - self.bounds.y_low) / (seen * seen)
         low = min(low, reference)

@@ -2,6 +2,11 @@ from streamlasso.core.state cimport Stateful
 from streamlasso.core.statistics cimport Scaler
 
 
+#: The most rows that a model of little weight waits to be solved again; they all enter its memory.
+cdef enum:
+    STALE_ROWS = 32
+
+
 #: n rows to learn. `etas`: what these experts predicted for the first row, within the bounds, `stride` further for the
 #: next; `weight`: of these experts; `eta_low`, `eta_high`: where a row may be expanded.
 cdef struct Batch:

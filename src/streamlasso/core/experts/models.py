@@ -3,16 +3,15 @@
 
 import cython
 import numpy as np
-from cython.cimports.streamlasso.core.experts.base import Experts
+from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.learner import Learner
 from cython.cimports.streamlasso.core.record import as_records
 
 from streamlasso.core.record import RECORD
 from streamlasso.tuners import LogRMS
 
-#: A model with less weight than STALE_MODEL is solved once in STALE_ROWS rows; they all enter its memory.
+#: A model with less weight than this is solved once in STALE_ROWS rows.
 STALE_MODEL = cython.declare(cython.double, 0.03)
-STALE_ROWS = cython.declare(cython.Py_ssize_t, 32)
 
 
 def groups(n_features, settings, memories, starts):

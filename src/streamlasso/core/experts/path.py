@@ -18,7 +18,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import pow
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
-from cython.cimports.streamlasso.core.experts.base import Experts
+from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
@@ -32,7 +32,6 @@ from streamlasso.memories import Forgetting
 #: mixture: it is solved again where weight * age / n exceeds STALE, where its weight is MATTERS, or after STALE_ROWS.
 STALE = cython.declare(cython.double, 3e-4)
 MATTERS = cython.declare(cython.double, 0.05)
-STALE_ROWS = cython.declare(cython.Py_ssize_t, 32)
 #: A lasso with more active features than this share of its rows interpolates; no smaller penalty is tried, unless it
 #: has so few of them that it is cheap.
 MOST_ACTIVE = cython.declare(cython.double, 2.0 / 3.0)

@@ -144,8 +144,8 @@ def _about_lam(every: list[list[Block]], first: str, second: str) -> str:
 def _about_edges(every: list[list[Block]], first: str, second: str) -> str:
     between = _difference(every, first, second, "edges")
     error = f"by {number(between.value)} ± {number(between.error)}"
-    verdict = "differs clearly" if between.clear else "does not differ clearly"
-    return f"The number of edges {verdict} ({error} during {first})."
+    difference = "differs clearly" if between.clear else "does not differ clearly"
+    return f"The number of edges {difference} ({error} during {first})."
 
 
 def _about_one_edge(group: Group, every: list[list[Block]], first: str, second: str) -> list[str]:

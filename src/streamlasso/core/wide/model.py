@@ -1,0 +1,608 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""One row: find its features, ask the experts, combine, learn.
+
+x is divided by the largest |x| of its feature so far, so units do not matter; where that grows, z and n are brought
+to the new unit. The step of expert e is
+
+    a_e = alpha_e sqrt(t / N)        N = sum over t rows of 1 + |x|^2
+
+so that one list of alpha serves rows of any length. The intercept is a feature that is always 1 and has no penalty.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.cpython.unicode import PyUnicode_AsUTF8AndSize
+from cython.cimports.libc.math import fabs, sqrt
+from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free, qsort, realloc
+from cython.cimports.streamlasso.core.implicit import implicit_step
+from cython.cimports.streamlasso.core.wide.blend import N_MIXTURES, N_STACKS
+from cython.cimports.streamlasso.core.wide.lanes import LANES, MOST_EXPERTS, learn, power_of_2, say, z_place
+from cython.cimports.streamlasso.core.wide.rows import SparseRows
+from cython.cimports.streamlasso.core.wide.table import hashed, key_of, largest, last_row, state_of
+
+from streamlasso.core.wide.table import MOST
+
+#: Values beyond this, or smaller than its inverse, do not fit single precision.
+LARGEST_X, LEAST_X = 1e30, 1e-30
+_LARGEST_X = cython.declare(cython.double, LARGEST_X)
+_LEAST_X = cython.declare(cython.double, LEAST_X)
+#: Names of features that are gone may be kept, this many and as many as there are live ones.
+FORGOTTEN_NAMES = 1000
+#: Numbers in front of a record's state.
+HEAD_NUMBERS = 4
+#: The half-lives of experts that forget, in rows.
+FAST, SLOW = 400.0, 4000.0
+FAST_RATE = cython.declare(cython.float, 1.0 / FAST)
+SLOW_RATE = cython.declare(cython.float, 1.0 / SLOW)
+FAST_FADE = cython.declare(cython.double, 0.5 ** (1.0 / FAST))
+SLOW_FADE = cython.declare(cython.double, 0.5 ** (1.0 / SLOW))
+#: What `lanes.say` takes for features that were last seen not long ago.
+AGES = cython.declare(cython.Py_ssize_t, 1024)
+FADED_FAST = cython.declare(cython.float[1024])
+FADED_SLOW = cython.declare(cython.float[1024])
+for age in range(AGES):
+    FADED_FAST[age], FADED_SLOW[age] = 0.5 ** (age / FAST) - 1, 0.5 ** (age / SLOW) - 1
+#: Squares of this are still far from the largest number in single precision.
+MOST_SLOPE = cython.declare(cython.double, 1e12)
+BIAS_BETA = cython.declare(cython.double, 0.3)
+#: Candidates of `memory`: the evidence at which a feature is admitted.
+ADMITTED_AT = {"full": None, "second_sight": 0.0, "sparse": 1.5}
+
+
+def ftrl(alpha, beta=0.3, lam=0.6, half_life=None):
+    return {"kind": "ftrl", "alpha": alpha, "beta": beta, "lam": lam, "half_life": half_life}
+
+
+def implicit(alpha, beta=0.3):
+    return {"kind": "implicit", "alpha": alpha, "beta": beta, "lam": 0.0, "half_life": None}
+
+
+def coin(wealth, lam=0.0):
+    return {"kind": "coin", "alpha": wealth, "beta": 0.3, "lam": lam, "half_life": None}
+
+
+#: The experts, by their number. Eager ones take a feature seriously when it is first seen, cautious ones when its
+#: evidence is 1.2 standard errors, which takes two sights; each with steps over two orders of magnitude. (At lam = 1 a
+#: first sight would lie on the threshold, and rounding would decide.)
+EXPERTS = {
+    16: [
+        *(ftrl(alpha, beta=0.3, lam=0.3) for alpha in (0.03125, 0.125, 0.5, 2.0)),
+        *(ftrl(alpha, beta=10.0, lam=1.2) for alpha in (0.625, 2.5, 10.0, 40.0)),
+        *(ftrl(alpha, half_life=life) for alpha in (0.25, 4.0) for life in (FAST, SLOW)),
+        *(implicit(alpha) for alpha in (0.5, 2.0)),
+        coin(4.0),
+        coin(16.0, lam=0.6),
+    ],
+    8: [
+        *(ftrl(alpha, beta=0.3, lam=0.3) for alpha in (0.125, 1.0)),
+        *(ftrl(alpha, beta=10.0, lam=1.2) for alpha in (2.5, 10.0)),
+        ftrl(0.5, half_life=SLOW),
+        ftrl(4.0, half_life=FAST),
+        implicit(2.0),
+        coin(8.0, lam=0.6),
+    ],
+}
+
+
+@cython.cclass
+class Wide(SparseRows):
+    """A model of features by number or name.
+
+    family : of the response. fixed_units : as in `Units`. most : features that are kept, at most.
+    memory : a key of ADMITTED_AT.
+    """
+
+    def __cinit__(self, family, experts=16, most=MOST, memory="full", fixed_units=True):
+        settings = EXPERTS[experts] if isinstance(experts, int) else experts
+        n = len(settings)
+        self.settings = dict(family=family, experts=experts, most=most, memory=memory, fixed_units=fixed_units)
+        self.names = None
+        self.name_keys = np.zeros(2, dtype=np.uint64)
+        admitted_at = ADMITTED_AT[memory]
+        self.family = family
+        self.table = Table(2 * n, most)
+        self.nursery = None if admitted_at is None else Nursery(admitted_at)
+        self.units = Units(family, fixed_units)
+        self.blend = Blend(n, self.units)
+        self.alpha = np.array([each["alpha"] for each in settings], dtype=float)
+        self.implicit = np.array([each["kind"] == "implicit" for each in settings], dtype=float)
+        self._set_lanes(settings)
+        self.bias_alpha = np.array([1 if each["kind"] == "coin" else each["alpha"] for each in settings], dtype=float)
+        self.m, self.length = np.zeros(n), np.zeros(n)
+        self.bias_z, self.bias_n, self.bias_q = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.n_seen, self.squares = 0, 0.0
+        self.capacity = self.spare_capacity = self.n_known = 0
+        self.make_room(64)
+
+    def __dealloc__(self):
+        free(self.entries)
+        free(self.states)
+        free(self.x)
+        free(self.fast)
+        free(self.slow)
+        free(self.noted)
+        free(self.spare)
+
+    def _set_lanes(self, settings):
+        e: cython.int
+        if len(settings) % LANES or len(settings) > MOST_EXPERTS:
+            raise ValueError(f"{len(settings)} experts: use {LANES} or {MOST_EXPERTS}")
+        self.lanes.n = len(settings)
+        for e, each in enumerate(settings):
+            self.lanes.beta[e], self.lanes.lam[e] = each["beta"], each["lam"]
+            self.lanes.coin[e] = each["kind"] == "coin"
+            self.lanes.fast[e] = each["half_life"] == FAST
+            self.lanes.slow[e] = each["half_life"] == SLOW
+        for e in range(len(settings) // LANES):
+            group = settings[e * LANES : (e + 1) * LANES]
+            self.lanes.bets[e] = any(each["kind"] == "coin" for each in group)
+            self.lanes.forgets[e] = any(each["half_life"] for each in group)
+
+    def make_room(self, n):
+        """For a row of n features."""
+        E: cython.Py_ssize_t = self.lanes.n
+        size: cython.size_t
+        if n <= self.capacity:
+            return 0
+        size = max(n, 2 * self.capacity)
+        self.entries = cython.cast(cython.pointer[Entry], _resized(self.entries, size * cython.sizeof(Entry)))
+        self.states = cython.cast(cython.pp_float, _resized(self.states, size * cython.sizeof(cython.p_float)))
+        self.x = cython.cast(cython.p_float, _resized(self.x, size * 4))
+        self.fast = cython.cast(cython.p_float, _resized(self.fast, size * 4))
+        self.slow = cython.cast(cython.p_float, _resized(self.slow, size * 4))
+        self.noted = cython.cast(cython.p_float, _resized(self.noted, size * 8 * E))
+        self.capacity = size
+        return 0
+
+    # --- rows -------------------------------------------------------------------------------------------------------
+
+    def enter(self, start, end, columns, values):
+        """The non-zeros of a row become entries."""
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        self.make_room(end - start)
+        for j in range(start, end):
+            if fabs(values[j]) >= _LEAST_X:
+                self.entries[n].key, self.entries[n].value = columns[j], values[j]
+                n += 1
+        return n
+
+    @property
+    def name_key(self):
+        """The 128 bits that names are hashed with."""
+        return np.array(self.name_keys)
+
+    @name_key.setter
+    def name_key(self, key):
+        self.name_keys = np.array(key, dtype=np.uint64)
+
+    # --- rows as dicts ----------------------------------------------------------------------------------------------
+
+    def learn_named(self, x, y: cython.double, weight: cython.double):
+        """Learn a row with names; the eta that was predicted."""
+        return self.take(self._enter_named(x, self.names is not None), y, weight)
+
+    def predict_named(self, x):
+        """The mean of the response, given a row with names."""
+        return self.family.mean_at(self.tell(self._enter_named(x, False)))
+
+    def check_named(self, x):
+        """Refuse a row that `learn_named` would refuse."""
+        self._enter_named(x, False)
+
+    def _enter_named(self, x, keep):
+        """The non-zeros of a dict become entries. A value that is text is a feature of its own, `name=value`."""
+        n: cython.Py_ssize_t = 0
+        length: cython.Py_ssize_t = 0
+        value: cython.double
+        text: cython.p_char
+        row: dict = x if type(x) is dict else dict(x)
+        self.make_room(len(row))
+        for name, given in row.items():
+            if type(name) is not str:
+                raise ValueError(f"x has the key {name!r}: names of features are strings; nothing was learnt.")
+            if type(given) is str:
+                name, value = f"{name}={given}", 1.0
+            else:
+                value = _number(name, given)
+            if fabs(value) < _LEAST_X:
+                continue
+            text = _utf8(name, cython.address(length))
+            self.entries[n].key = hashed(
+                self.name_keys[0],
+                self.name_keys[1],
+                cython.cast(cython.pointer[cython.const[cython.uchar]], text),
+                length,
+            )
+            self.entries[n].value = value
+            if keep:
+                self.names[self.entries[n].key] = name
+            n += 1
+        # In whatever order the dict has them, the same bits.
+        _sort(self.entries, n)
+        if keep and len(self.names) > 2 * self.table.n + FORGOTTEN_NAMES:
+            live = set(self.coef()[0].tolist())
+            self.names = {key: kept for key, kept in self.names.items() if key in live}
+        return n
+
+    # --- one row ----------------------------------------------------------------------------------------------------
+
+    def take(self, n, y, weight):
+        """Predict and learn the row of the first n entries; eta as it was predicted."""
+        eta: cython.double
+        m: cython.double
+        self.table.find(self.entries, n)
+        self.squares += 1.0 + self._bring_in(n)
+        self.n_seen += 1
+        m = self._say(self.squares, True)
+        eta = self.units.eta_of(m)
+        if self.nursery is not None:
+            self._nurse(n, weight * self.units.slope(y, m))
+        self.units.learn(y, m, weight)
+        self._learn(y, weight)
+        return eta
+
+    def tell(self, n):
+        """eta of the row of the first n entries; nothing changes."""
+        more: cython.double
+        eta: cython.double
+        self.table.find(self.entries, n)
+        if n > self.spare_capacity:
+            self.spare = cython.cast(cython.p_float, _resized(self.spare, self.capacity * 8 * self.lanes.n))
+            self.spare_capacity = self.capacity
+        more = 1.0 + self._look_at(n)
+        self.n_seen += 1
+        eta = self.units.eta_of(self._say(self.squares + more, False))
+        self.n_seen -= 1
+        return eta
+
+    # --- its features -----------------------------------------------------------------------------------------------
+
+    def _bring_in(self, n):
+        """The states of a row that is learnt: new features get records, or stay without. Returns |x|^2."""
+        i: cython.Py_ssize_t
+        row: uint32_t = cython.cast(uint32_t, self.n_seen + 1)
+        age: uint32_t
+        squares: cython.double = 0.0
+        size: cython.float
+        one: cython.pointer[Entry]
+        self.n_known = 0
+        for i in range(n):
+            one = self.entries + i
+            # It may have made room for another of this row.
+            if one.record != cython.NULL and key_of(one.record) != one.key:
+                one.record = cython.NULL
+            if one.record == cython.NULL and self.nursery is None:
+                one.record = self.table.insert(one.key, one.tag, row)
+                if one.record != cython.NULL:
+                    largest(one.record)[0] = fabs(one.value)
+            if one.record == cython.NULL:
+                squares += 1.0
+                continue
+            age = row - last_row(one.record)[0]
+            last_row(one.record)[0] = row
+            size = fabs(one.value)
+            if size > largest(one.record)[0]:
+                _shrink(state_of(one.record), state_of(one.record), self.lanes.n, largest(one.record)[0] / size)
+                largest(one.record)[0] = size
+            squares += self._place(
+                state_of(one.record), cython.cast(cython.float, one.value) / largest(one.record)[0], age
+            )
+        return squares
+
+    def _look_at(self, n):
+        """The same for a row that is not learnt: nothing changes."""
+        i: cython.Py_ssize_t
+        row: uint32_t = cython.cast(uint32_t, self.n_seen + 1)
+        squares: cython.double = 0.0
+        one: cython.pointer[Entry]
+        state: cython.p_float
+        top: cython.float
+        size: cython.float
+        self.n_known = 0
+        for i in range(n):
+            one = self.entries + i
+            if one.record == cython.NULL:
+                squares += 1.0
+                continue
+            state = state_of(one.record)
+            top = largest(one.record)[0]
+            size = fabs(one.value)
+            if size > top:
+                _shrink(state, self.spare + 2 * self.lanes.n * i, self.lanes.n, top / size)
+                state = self.spare + 2 * self.lanes.n * i
+                top = size
+            squares += self._place(state, cython.cast(cython.float, one.value) / top, row - last_row(one.record)[0])
+        return squares
+
+    def _place(self, state, x, age):
+        """The next feature of the row; x^2."""
+        k: cython.Py_ssize_t = self.n_known
+        self.states[k], self.x[k] = state, x
+        if age < AGES:
+            self.fast[k], self.slow[k] = FADED_FAST[age], FADED_SLOW[age]
+        else:
+            self.fast[k], self.slow[k] = power_of_2(-FAST_RATE * age) - 1, power_of_2(-SLOW_RATE * age) - 1
+        self.n_known += 1
+        return self.x[k] * self.x[k]
+
+    def _nurse(self, n, g):
+        """Features without a record gather evidence, and may get one."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        z: cython.float = 0
+        v: cython.float = 0
+        one: cython.pointer[Entry]
+        record: cython.p_float
+        for i in range(n):
+            one = self.entries + i
+            if one.record != cython.NULL or not self.nursery.admit(
+                one.key, g if one.value > 0.0 else -g, cython.address(z), cython.address(v)
+            ):
+                continue
+            record = self.table.insert(one.key, one.tag, cython.cast(uint32_t, self.n_seen))
+            if record == cython.NULL:
+                continue
+            largest(record)[0] = fabs(one.value)
+            for j in range(self.lanes.n):
+                k = z_place(j)
+                state_of(record)[k], state_of(record)[k + LANES] = z, v
+        return 0
+
+    # --- its experts ------------------------------------------------------------------------------------------------
+
+    def _say(self, squares, keep):
+        """What the experts say of the features in place, combined."""
+        e: cython.Py_ssize_t
+        total: cython.float[16]
+        length: cython.float[16]
+        rate: cython.double = sqrt(self.n_seen / squares)
+        step: cython.double
+        say(
+            self.n_known,
+            self.states,
+            self.x,
+            self.fast,
+            self.slow,
+            cython.address(self.lanes),
+            self.noted,
+            total,
+            length,
+            keep,
+        )
+        for e in range(self.lanes.n):
+            self.bias_q[e] = self.bias_z[e] / (BIAS_BETA + sqrt(self.bias_n[e]))
+            step = rate * self.alpha[e]
+            self.m[e] = -step * total[e] - rate * self.bias_alpha[e] * self.bias_q[e]
+            self.length[e] = step * (length[e] + 1.0 / (BIAS_BETA + sqrt(self.bias_n[e])))
+        return self.blend.combine(cython.address(self.m[0]))
+
+    def _learn(self, y, weight):
+        e: cython.Py_ssize_t
+        g: cython.double
+        eta: cython.double
+        leverage: cython.double
+        slopes: cython.float[16]
+        for e in range(self.lanes.n):
+            g = self.units.slope(y, self.m[e])
+            if self.implicit[e] > 0.0:
+                eta = self.units.eta_of(self.m[e])
+                leverage = weight * self.units.unit * self.length[e] / self.units.steep
+                if self.units.quadratic:
+                    # In closed form: `implicit_step` stops at steps that are small beside 1, and y has units.
+                    eta = self.units.eta_of(self.units.m_of((eta + leverage * y) / (1.0 + leverage)))
+                else:
+                    eta = implicit_step(self.family, y, eta, leverage, self.units.low, self.units.high)
+                g = self.family.slope_at(y, eta) / self.units.steep
+            g = min(max(weight * g, -MOST_SLOPE), MOST_SLOPE)
+            if self.lanes.coin[e] > 0:
+                g = min(max(g, -1.0), 1.0)
+            slopes[e] = g
+            self._learn_bias(e, g)
+        for e in range(self.lanes.n, MOST_EXPERTS):
+            slopes[e] = 0
+        self.blend.learn(y, cython.address(self.m[0]), weight)
+        learn(self.n_known, self.states, self.x, slopes, cython.address(self.lanes), self.noted)
+        return 0
+
+    # --- what it is -------------------------------------------------------------------------------------------------
+
+    def coef(self):
+        """Keys and coefficients of all features: the experts' in the proportions of the blend, in the units of x."""
+        i: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        row: uint32_t = cython.cast(uint32_t, self.n_seen + 1)
+        total: cython.float[16]
+        length: cython.float[16]
+        record: cython.p_float
+        keys, values = np.empty(self.table.n, dtype=np.uint64), np.zeros(self.table.n)
+        key: uint64_t[::1] = keys
+        value: cython.double[::1] = values
+        p: cython.double[::1] = self.blend.proportions()[0] * np.asarray(self.alpha) * -self._rate() * self.units.unit
+        for i in range(self.table.n):
+            record = self.table.record(i)
+            self.n_known = 0
+            self._place(state_of(record), 1.0, row - last_row(record)[0])
+            say(
+                1,
+                self.states,
+                self.x,
+                self.fast,
+                self.slow,
+                cython.address(self.lanes),
+                self.noted,
+                total,
+                length,
+                False,
+            )
+            key[i] = key_of(record)
+            for e in range(self.lanes.n):
+                value[i] += p[e] * total[e]
+            value[i] /= largest(record)[0]
+        return keys, values
+
+    @property
+    def intercept(self):
+        p, c = self.blend.proportions()
+        q = np.asarray(self.bias_z) / (BIAS_BETA + np.sqrt(self.bias_n))
+        return self.units.level + self.units.unit * (c - self._rate() * float(p @ (np.asarray(self.bias_alpha) * q)))
+
+    def _rate(self):
+        return sqrt(self.n_seen / self.squares) if self.n_seen > 0 else 1.0
+
+    @property
+    def weights(self):
+        """Of the experts, in the mixture that shares back 1/t."""
+        return np.array(self.blend.w[0])
+
+    @property
+    def nbytes(self):
+        """Memory of the features, in bytes."""
+        return self.table.nbytes + (0 if self.nursery is None else self.nursery.nbytes)
+
+    def state(self):
+        """All that the next row depends on, as arrays."""
+        nursery = (np.zeros((0, 3), dtype=np.float32), 0) if self.nursery is None else self.nursery.state
+        return {
+            "counts": np.array([self.n_seen, self.table.pointed_at, nursery[1]], dtype=np.int64),
+            "sums": np.concatenate([[self.squares], self.bias_z, self.bias_n]),
+            "units": self.units.state,
+            "blend": self.blend.state,
+            "names": np.array(self.name_keys),
+            "records": self.table.records(),
+            "candidates": nursery[0],
+        }
+
+    def restore(self, state):
+        """A new model takes a state. One that these settings cannot have made is refused."""
+        n_seen, hand, size = (int(number) for number in state["counts"])
+        sums, n = state["sums"], self.lanes.n
+        for name, numbers in (("sums", 1 + 2 * n), ("units", 6), ("blend", len(self.blend.state)), ("names", 2)):
+            if np.shape(state[name]) != (numbers,) or np.any(np.isnan(state[name])):
+                raise ValueError(f"{name} does not fit the settings")
+        if n_seen < 0 or self.n_seen > 0 or not (sums[0] >= n_seen and np.all(sums[1 + n :] >= 0)):
+            raise ValueError("the sums do not fit the settings")
+        _check_records(state["records"], HEAD_NUMBERS + 2 * n)
+        if (self.nursery is None) != (size == 0):
+            raise ValueError("the candidates do not fit the settings")
+        self.table.fill(state["records"], hand)
+        if self.nursery is not None:
+            self.nursery.state = (state["candidates"], size)
+        self.n_seen, self.squares = n_seen, sums[0]
+        self.bias_z, self.bias_n = np.array(sums[1 : 1 + n]), np.array(sums[1 + n :])
+        self.units.state, self.blend.state = state["units"], state["blend"]
+        self.name_keys = np.array(state["names"], dtype=np.uint64)
+
+    def mirrored(self):
+        """The model of 1 - y: it says -eta."""
+        state = self.state()
+        n, d = self.lanes.n, self.lanes.n + 2
+        state["sums"][1 : 1 + n] *= -1
+        state["records"][:, HEAD_NUMBERS:].reshape(-1, n // LANES, 2, LANES)[:, :, 0] *= -1
+        state["candidates"][:, 1] *= -1
+        turned = np.ones(d)
+        turned[1] = -1
+        blend = state["blend"]
+        theta = blend[N_MIXTURES * n :][: N_STACKS * d].reshape(N_STACKS, d)
+        theta *= turned
+        P = blend[N_MIXTURES * n + N_STACKS * d :][: N_STACKS * d * d].reshape(N_STACKS, d, d)
+        P *= np.outer(turned, turned)
+        return revive(self.settings, state, None if self.names is None else dict(self.names))
+
+    def __reduce__(self):
+        return revive, (self.settings, self.state(), self.names)
+
+    def _learn_bias(self, e, g):
+        """As `lanes.learn`, without a penalty; what forgets, forgets a row."""
+        r: cython.double
+        f: cython.double = 1.0
+        if self.lanes.fast[e] > 0:
+            f = FAST_FADE
+        if self.lanes.slow[e] > 0:
+            f = SLOW_FADE
+        self.bias_z[e] *= f
+        self.bias_n[e] *= f
+        r = sqrt(self.bias_n[e])
+        self.bias_n[e] += g * g
+        self.bias_z[e] += g + self.bias_q[e] * (sqrt(self.bias_n[e]) - r)
+
+
+def _number(name, given):
+    value: cython.double
+    try:
+        value = given
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"x[{name!r}]={given!r}: a number or text is needed; nothing was learnt.") from None
+    if not fabs(value) <= _LARGEST_X:
+        raise ValueError(
+            f"x[{name!r}]={given!r}: a finite number within +-{LARGEST_X:g} is needed; nothing was learnt."
+        )
+    return value
+
+
+def _sort(entries, n):
+    """By key; most rows are short."""
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    one: Entry
+    if n > 64:
+        qsort(entries, n, cython.sizeof(Entry), _by_key)
+        return
+    for i in range(1, n):
+        one = entries[i]
+        j = i
+        while j > 0 and entries[j - 1].key > one.key:
+            entries[j] = entries[j - 1]
+            j -= 1
+        entries[j] = one
+
+
+def _by_key(a, b):
+    first: uint64_t = cython.cast(cython.pointer[Entry], a).key
+    second: uint64_t = cython.cast(cython.pointer[Entry], b).key
+    return (first > second) - (first < second)
+
+
+def _utf8(name, length):
+    try:
+        return cython.cast(cython.p_char, PyUnicode_AsUTF8AndSize(name, length))
+    except UnicodeEncodeError:
+        raise ValueError(f"x has the key {name!r}, which is not valid Unicode; nothing was learnt.") from None
+
+
+def _check_records(records, width):
+    """Finite, squares not negative, largest values positive."""
+    if records.ndim != 2 or records.shape[1] != width or records.dtype != np.float32:
+        raise ValueError("the features do not fit the settings")
+    state = records[:, HEAD_NUMBERS:].reshape(len(records), (width - HEAD_NUMBERS) // (2 * LANES), 2, LANES)
+    if not (np.all(np.isfinite(state)) and np.all(state[:, :, 1] >= 0)):
+        raise ValueError("the features hold numbers that no row can have made")
+    if not np.all((records[:, 2] > 0) & np.isfinite(records[:, 2])):
+        raise ValueError("the features hold numbers that no row can have made")
+
+
+def revive(settings, state, names=None):
+    """A model in this state; `names` are those of its keys, where they are kept."""
+    model = Wide(**settings)
+    model.restore(state)
+    model.names = names
+    return model
+
+
+def _resized(old, size):
+    new: cython.p_void = realloc(old, size)
+    if new == cython.NULL:
+        raise MemoryError
+    return new
+
+
+def _shrink(state, out, n, ratio):
+    """z and n as if x had been divided by the larger number from the start."""
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    for j in range(n):
+        k = z_place(j)
+        out[k] = ratio * state[k]
+        out[k + LANES] = ratio * ratio * state[k + LANES]

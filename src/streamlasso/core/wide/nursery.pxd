@@ -1,0 +1,19 @@
+# cython: language_level=3
+cimport cython
+from libc.stdint cimport uint32_t, uint64_t
+
+
+cdef struct Candidate:
+    uint32_t tag
+    float z
+    float n
+
+
+@cython.final
+cdef class Nursery:
+    cdef Py_ssize_t size, used, most
+    cdef double lam
+    cdef Candidate* all
+
+    cdef bint admit(self, uint64_t key, float g, float* z, float* n) except -1 nogil
+    cdef int _grow(self) except -1 nogil

@@ -1,0 +1,9 @@
+# cython: language_level=3
+from libc.stdint cimport int64_t
+
+
+cdef class SparseRows:
+    cdef Py_ssize_t enter(self, Py_ssize_t start, Py_ssize_t end, const int64_t[::1] columns,
+                          const double[::1] values) except -1
+    cdef double take(self, Py_ssize_t n, double y, double weight) except? -1
+    cdef double tell(self, Py_ssize_t n) except? -1

@@ -1,0 +1,16 @@
+import numpy as np
+from numpy.typing import NDArray
+
+class SparseRows:
+    def learn(
+        self,
+        starts: NDArray[np.int64],
+        columns: NDArray[np.int64],
+        values: NDArray[np.float64],
+        y: NDArray[np.float64],
+        weight: NDArray[np.float64] | None = None,
+        before: NDArray[np.float64] | None = None,
+    ) -> None: ...
+    def decide(
+        self, starts: NDArray[np.int64], columns: NDArray[np.int64], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]: ...

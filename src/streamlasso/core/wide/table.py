@@ -1,0 +1,317 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The features that a model knows, by their keys: an open-addressing table, and their states in records.
+
+A key is a column's index, or the hash of a name (`hashed`). Its tag, 32 bits mixed with a secret that nobody outside
+the process knows, says where its slot is: at the tag's share of the slots or soon after it. Slots so are nearly in the
+order of their tags, and a larger table is filled by one pass along the memory. Records are numbered in order of arrival
+and lie in chunks.
+
+A row looks its keys up together: the slots of all are prefetched, then the records that the tags point to, so that
+misses overlap; only then are keys compared.
+
+With `most` features there, the least useful of SAMPLE that the hand points at makes room: the one with the least
+evidence (the first expert's n, see `lanes.py`) per row since it was last seen. One that is in the current row stays.
+"""
+
+import os
+
+import cython
+import numpy as np
+from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.libc.stdlib import calloc, free, malloc, realloc
+from cython.cimports.libc.string import memcpy, memset
+
+#: Slots in use, at most; and how many there are after growing, relative to before. Memory per feature is
+#: 8 / LOAD to 8 GROWTH / LOAD bytes above that of its record.
+LOAD = cython.declare(cython.double, 0.8)
+GROWTH = cython.declare(cython.double, 1.25)
+FEWEST_SLOTS = cython.declare(cython.Py_ssize_t, 64)
+#: Features that are compared when one has to go.
+SAMPLE = cython.declare(cython.Py_ssize_t, 16)
+#: The numbers of records have 32 bits.
+MOST = 2**31 - 2
+
+
+@cython.cclass
+class Table:
+    """Up to `most` features with `width` floats each."""
+
+    def __cinit__(self, width: cython.Py_ssize_t, most: cython.Py_ssize_t):
+        self.width, self.most = width, most
+        self.stride = HEAD + width
+        self.n = self.n_chunks = self.room = self.hand = 0
+        self.chunks = cython.NULL
+        self.secret = int.from_bytes(os.urandom(8), "little")
+        self.n_slots = FEWEST_SLOTS
+        self.slots = cython.cast(cython.pointer[Slot], calloc(self.n_slots, cython.sizeof(Slot)))
+        if self.slots == cython.NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        i: cython.Py_ssize_t
+        for i in range(self.n_chunks):
+            free(self.chunks[i])
+        free(self.chunks)
+        free(self.slots)
+
+    def __len__(self):
+        return self.n
+
+    @property
+    def nbytes(self):
+        """Bytes of slots and records."""
+        return self.n_slots * cython.sizeof(Slot) + self.n_chunks * (
+            CHUNK * self.stride * cython.sizeof(cython.float) + cython.sizeof(cython.p_float)
+        )
+
+    # --- looking up -------------------------------------------------------------------------------------------------
+
+    def find(self, entries, n):
+        """Tag and record of each entry."""
+        i: cython.Py_ssize_t
+        slot: cython.Py_ssize_t
+        for i in range(n):
+            entries[i].tag = self._tag_of(entries[i].key)
+            wide_prefetch(self.slots + self._home_of(entries[i].tag))
+        for i in range(n):
+            entries[i].record = self._first_of(entries[i].tag)
+        for i in range(n):
+            if entries[i].record != cython.NULL and key_of(entries[i].record) != entries[i].key:
+                slot = self._slot_of(entries[i].key, entries[i].tag)
+                entries[i].record = cython.NULL
+                if self.slots[slot].place != 0:
+                    entries[i].record = self.record(self.slots[slot].place - 1)
+
+    def _tag_of(self, key):
+        """A different one in every process."""
+        h: uint64_t = key ^ self.secret
+        h = (h ^ (h >> 32)) * cython.cast(uint64_t, 0xD6E8FEB86659FD93)
+        h = (h ^ (h >> 32)) * (self.secret | 1)
+        h = (h ^ (h >> 29)) * cython.cast(uint64_t, 0xD6E8FEB86659FD93)
+        return cython.cast(uint32_t, h >> 32)
+
+    def _home_of(self, tag):
+        return (cython.cast(uint64_t, tag) * self.n_slots) >> 32
+
+    def _first_of(self, tag):
+        """The first record with this tag, prefetched, without a look at its key; NULL where there is none."""
+        i: cython.Py_ssize_t = self._home_of(tag)
+        k: cython.Py_ssize_t = 0
+        record: cython.p_float
+        while self.slots[i].place != 0 and self.slots[i].tag != tag:
+            i = i + 1 if i + 1 < self.n_slots else 0
+        if self.slots[i].place == 0:
+            return cython.NULL
+        record = self.record(self.slots[i].place - 1)
+        while k < self.stride:
+            wide_prefetch(record + k)
+            k += 16
+        wide_prefetch(record + self.stride - 1)
+        return record
+
+    def _slot_of(self, key, tag):
+        """The slot of a key, or the empty one where the search for it ends."""
+        i: cython.Py_ssize_t = self._home_of(tag)
+        while self.slots[i].place != 0:
+            if self.slots[i].tag == tag and key_of(self.record(self.slots[i].place - 1)) == key:
+                break
+            i = i + 1 if i + 1 < self.n_slots else 0
+        return i
+
+    def record(self, place):
+        return self.chunks[place // CHUNK] + (place % CHUNK) * self.stride
+
+    # --- coming and going -------------------------------------------------------------------------------------------
+
+    def insert(self, key, tag, row):
+        """The record of a key; a new one is all 0 but for key and row. NULL where there is no room."""
+        place: cython.Py_ssize_t
+        old: uint64_t
+        record: cython.p_float
+        slot: cython.Py_ssize_t = self._slot_of(key, tag)
+        if self.slots[slot].place != 0:
+            return self.record(self.slots[slot].place - 1)
+        if self.n < self.most:
+            if self.n + 1 > LOAD * self.n_slots:
+                self._grow_slots(cython.cast(cython.Py_ssize_t, self.n_slots * GROWTH) + 1)
+            if self.n == self.room:
+                self._grow_chunks()
+            place = self.n
+            self.n += 1
+        else:
+            place = self._least_useful(row)
+            if place < 0:
+                return cython.NULL
+            old = key_of(self.record(place))
+            self._take_out(self._slot_of(old, self._tag_of(old)))
+        record = self.record(place)
+        memset(record, 0, self.stride * cython.sizeof(cython.float))
+        memcpy(record, cython.address(key), 8)
+        last_row(record)[0] = row
+        self._put(tag, place)
+        return record
+
+    def _put(self, tag, place):
+        """The first empty slot from the tag's place on."""
+        i: cython.Py_ssize_t = self._home_of(tag)
+        new: Slot
+        new.tag, new.place = tag, cython.cast(uint32_t, place + 1)
+        while self.slots[i].place != 0:
+            i = i + 1 if i + 1 < self.n_slots else 0
+        self.slots[i] = new
+
+    def _take_out(self, slot):
+        """Empty a slot; those after it that would no longer be found move up."""
+        hole: cython.Py_ssize_t = slot
+        i: cython.Py_ssize_t = slot
+        home: cython.Py_ssize_t
+        while True:
+            i = i + 1 if i + 1 < self.n_slots else 0
+            if self.slots[i].place == 0:
+                break
+            home = self._home_of(self.slots[i].tag)
+            # Cyclically, is `home` at or before the hole?
+            if (hole <= i and (home <= hole or home > i)) or (hole > i and home <= hole and home > i):
+                self.slots[hole] = self.slots[i]
+                hole = i
+        self.slots[hole].place = 0
+
+    def _least_useful(self, row):
+        """The record that makes room, or -1 where all that were compared are in this row."""
+        i: cython.Py_ssize_t
+        best: cython.Py_ssize_t = -1
+        use: cython.double
+        least: cython.double = 0.0
+        record: cython.p_float
+        for i in range(min(SAMPLE, self.n)):
+            record = self.record(self.hand)
+            if last_row(record)[0] != row:
+                use = (state_of(record)[8] + 1e-9) / cython.cast(uint32_t, row - last_row(record)[0])
+                if best < 0 or use < least:
+                    best, least = self.hand, use
+            self.hand = self.hand + 1 if self.hand + 1 < self.n else 0
+        return best
+
+    def _grow_slots(self, n_slots):
+        i: cython.Py_ssize_t
+        n_old: cython.Py_ssize_t = self.n_slots
+        old: cython.pointer[Slot] = self.slots
+        new: cython.pointer[Slot] = cython.cast(cython.pointer[Slot], calloc(n_slots, cython.sizeof(Slot)))
+        if new == cython.NULL:
+            with cython.gil:
+                raise MemoryError
+        self.slots, self.n_slots = new, n_slots
+        for i in range(n_old):
+            if old[i].place != 0:
+                self._put(old[i].tag, old[i].place - 1)
+        free(old)
+        return 0
+
+    def _grow_chunks(self):
+        chunks: cython.pp_float
+        chunk: cython.p_float
+        chunks = cython.cast(cython.pp_float, realloc(self.chunks, (self.n_chunks + 1) * cython.sizeof(cython.p_float)))
+        if chunks != cython.NULL:
+            self.chunks = chunks
+        chunk = cython.cast(cython.p_float, malloc(CHUNK * self.stride * cython.sizeof(cython.float)))
+        if chunks == cython.NULL or chunk == cython.NULL:
+            free(chunk)
+            with cython.gil:
+                raise MemoryError
+        self.chunks[self.n_chunks] = chunk
+        self.n_chunks += 1
+        self.room += CHUNK
+        return 0
+
+    # --- as arrays --------------------------------------------------------------------------------------------------
+
+    def records(self):
+        """All records in order, as they lie: (feature, HEAD + width) numbers of 32 bits."""
+        i: cython.Py_ssize_t
+        out = np.empty((self.n, self.stride), dtype=np.float32)
+        rows: cython.float[:, ::1] = out
+        for i in range(self.n):
+            memcpy(cython.address(rows[i, 0]), self.record(i), self.stride * cython.sizeof(cython.float))
+        return out
+
+    def fill(self, records, hand: cython.Py_ssize_t):
+        """An empty table takes what `records` gave. Keys must differ."""
+        i: cython.Py_ssize_t
+        tag: uint32_t
+        key: uint64_t
+        rows: cython.float[:, ::1] = np.array(records, dtype=np.float32, order="C")
+        if rows.shape[1] != self.stride or rows.shape[0] > self.most or not 0 <= hand <= max(rows.shape[0] - 1, 0):
+            raise ValueError("the features do not fit the settings")
+        for i in range(rows.shape[0]):
+            key = key_of(cython.address(rows[i, 0]))
+            tag = self._tag_of(key)
+            if self.slots[self._slot_of(key, tag)].place != 0:
+                raise ValueError("a feature is there twice")
+            memcpy(self.insert(key, tag, 0), cython.address(rows[i, 0]), self.stride * cython.sizeof(cython.float))
+        self.hand = hand
+
+    @property
+    def pointed_at(self):
+        """The record that the hand points at."""
+        return self.hand
+
+
+# --- names ------------------------------------------------------------------------------------------------------------
+
+
+def hashed(k0, k1, text, length):
+    """SipHash-1-3 of a name: without the key (k0, k1) nobody can choose names that collide."""
+    i: cython.Py_ssize_t
+    m: uint64_t
+    v: uint64_t[4]
+    v[0] = k0 ^ cython.cast(uint64_t, 0x736F6D6570736575)
+    v[1] = k1 ^ cython.cast(uint64_t, 0x646F72616E646F6D)
+    v[2] = k0 ^ cython.cast(uint64_t, 0x6C7967656E657261)
+    v[3] = k1 ^ cython.cast(uint64_t, 0x7465646279746573)
+    for i in range(length // 8):
+        memcpy(cython.address(m), text + 8 * i, 8)
+        v[3] ^= m
+        _sip_round(v)
+        v[0] ^= m
+    m = cython.cast(uint64_t, length) << 56
+    for i in range(length % 8):
+        m |= cython.cast(uint64_t, text[length - length % 8 + i]) << (8 * i)
+    v[3] ^= m
+    _sip_round(v)
+    v[0] ^= m
+    v[2] ^= 0xFF
+    for i in range(3):
+        _sip_round(v)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _turned(x: uint64_t, by: cython.int) -> uint64_t:
+    return (x << by) | (x >> (64 - by))
+
+
+@cython.cfunc
+@cython.inline
+@cython.nogil
+@cython.exceptval(check=False)
+def _sip_round(v: cython.pointer[uint64_t]) -> cython.void:
+    v[0] += v[1]
+    v[2] += v[3]
+    v[1] = _turned(v[1], 13) ^ v[0]
+    v[3] = _turned(v[3], 16) ^ v[2]
+    v[0] = _turned(v[0], 32)
+    v[2] += v[1]
+    v[0] += v[3]
+    v[1] = _turned(v[1], 17) ^ v[2]
+    v[3] = _turned(v[3], 21) ^ v[0]
+    v[2] = _turned(v[2], 32)
+
+
+def hash_of(name: bytes, k0: uint64_t, k1: uint64_t):
+    """`hashed`, for Python: the test compares it with published values."""
+    return hashed(
+        k0, k1, cython.cast(cython.pointer[cython.const[cython.uchar]], cython.cast(cython.p_char, name)), len(name)
+    )

@@ -1,0 +1,23 @@
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST: int
+
+def hash_of(name: bytes, k0: int, k1: int) -> int: ...
+
+@final
+class Table:
+    n: int
+    width: int
+    most: int
+    n_slots: int
+    def __new__(cls, width: int, most: int) -> Self: ...
+    def __len__(self) -> int: ...
+    def records(self) -> NDArray[np.float32]: ...
+    def fill(self, records: NDArray[np.float32], hand: int) -> None: ...
+    @property
+    def nbytes(self) -> int: ...
+    @property
+    def pointed_at(self) -> int: ...

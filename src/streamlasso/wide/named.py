@@ -1,0 +1,278 @@
+"""The river face of the sparse engine: dicts with names, any number of them, appearing at any time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from river import base
+
+from streamlasso.core.dict_rows import number
+from streamlasso.core.wide.model import Wide
+from streamlasso.estimators.multiclass import modelled
+from streamlasso.families import Binomial, Family
+from streamlasso.wide.packed import Saved, pack, restored, states_of
+from streamlasso.wide.parameters import METHOD, PARAMETERS, engine_settings, family_of
+
+#: What features are, for both estimators.
+NAMES = """Features have names, which are strings. A new name is a feature that was 0 until now; a name absent from a
+    row is 0 there. A value that is text is a feature of its own: {"city": "Rome"} is {"city=Rome": 1}. Names are hashed
+    with a secret key to 64 bits."""
+
+NAMED_PARAMETERS = f"""{PARAMETERS}
+    keep_names : bool, default=False
+        Whether names are kept, beside their hashes, for `coef_`. That takes as much memory again."""
+
+
+class _Named(Saved):
+    """What both estimators share."""
+
+    models_: list[Wide]
+    keep_names: bool
+
+    def _new_model(self, family: Family) -> Wide:
+        model = Wide(family, fixed_units=self._classes, **engine_settings(self._get_params()))  # type: ignore[attr-defined]
+        model.names = {} if self.keep_names else None
+        earlier = getattr(self, "models_", None)
+        model.name_key = earlier[0].name_key if earlier else np.frombuffer(os.urandom(16), dtype=np.uint64)
+        return model
+
+    #: Whether y are classes, which have no units.
+    _classes = False
+
+    @property
+    def n_seen_(self) -> int:
+        """Rows learnt."""
+        return self.models_[0].n_seen
+
+    @property
+    def n_live_(self) -> int:
+        """Features with a record; for several classes, of all models together."""
+        return sum(len(model.table) for model in self.models_)
+
+    def _named(self, model: Wide) -> dict[str, float]:
+        if model.names is None:
+            raise AttributeError("coef_ needs the names of features: use keep_names=True")
+        keys, values = model.coef()
+        return {model.names[key]: value for key, value in zip(keys.tolist(), values.tolist(), strict=True) if value}
+
+    # --- bytes --------------------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """The model as bytes, its live features only. `from_bytes` continues it to the bit."""
+        names = [None if model.names is None else list(model.names.values()) for model in self.models_]
+        keys = {f"keys {i}": np.array([*(model.names or {})], dtype=np.uint64) for i, model in enumerate(self.models_)}
+        header = {
+            "class": self._kind(),
+            "settings": self._get_params(),  # type: ignore[attr-defined]
+            "classes": self._labels(),
+            "names": names,
+        }
+        return pack(header, {**states_of(self.models_), **keys})
+
+    def _labels(self) -> list[Any] | None:
+        return None
+
+    @classmethod
+    def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        model = cls(**header["settings"])
+        family = model.models_[0].family
+        model.models_ = restored([model._new_model(family) for _ in header["names"]], arrays)
+        for i, (each, names) in enumerate(zip(model.models_, header["names"], strict=True)):
+            if names is not None:
+                each.names = dict(zip(arrays[f"keys {i}"].tolist(), map(str, names), strict=True))
+        model._relabel(header["classes"])
+        return model
+
+    def _relabel(self, labels: Any) -> None:
+        if labels is not None:
+            raise KeyError("classes")
+
+
+class WideClassifier(_Named, base.Classifier):
+    __doc__ = f"""Classes from millions of sparse features with names: a logistic regression without settings.
+
+    {METHOD}
+    Classes appear as the stream shows them. Two are one model; several are one model per class against the rest.
+
+    {NAMES}
+
+    Parameters
+    ----------
+    {NAMED_PARAMETERS}
+
+    Attributes
+    ----------
+    classes_ : list
+        The labels, in order of appearance.
+    coef_, intercept_ : dict
+        One entry per model, by its class: the second of two, each of several.
+    n_seen_, n_live_ : int
+        Rows learnt, and features with a record.
+
+    Examples
+    --------
+    >>> from streamlasso.river import WideClassifier
+    >>> model = WideClassifier()
+    >>> for _ in range(10):
+    ...     model.learn_one({{"cheap": 1, "pills": 1, "from": "pharma"}}, "spam")
+    ...     model.learn_one({{"lunch": 1, "noon": 1, "from": "Anna"}}, "ham")
+    >>> model.predict_one({{"cheap": 1, "lunch": 1, "from": "pharma"}})
+    'spam'
+    """
+
+    _classes = True
+
+    def __init__(
+        self, experts: int = 16, memory: str = "full", max_features: int | None = None, keep_names: bool = False
+    ) -> None:
+        self.experts = experts
+        self.memory = memory
+        self.max_features = max_features
+        self.keep_names = keep_names
+        self.classes_: list[Hashable] = []
+        self.models_ = [self._new_model(Binomial())]
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn a row of weight `w`."""
+        weight = _weight(w)
+        y = y.item() if isinstance(y, np.generic) else y
+        known = y in self.classes_
+        if weight == 0 or not known:
+            self.models_[0].check_named(x)
+        if weight == 0:
+            return
+        if not known:
+            self._add_class(y)
+        if len(self.models_) == 1:
+            self.models_[0].learn_named(x, float(len(self.classes_) == 2 and y == self.classes_[1]), weight)
+            return
+        for label, model in zip(self.classes_, self.models_, strict=True):
+            model.learn_named(x, float(y == label), weight)
+
+    def _add_class(self, y: Any) -> None:
+        if y is None or y != y or not isinstance(y, Hashable):
+            raise ValueError(f"y={y!r} is not a class label: use a string, a number or a bool; nothing was learnt.")
+        if len(self.classes_) == 2:
+            self.models_ = [self.models_[0].mirrored(), self.models_[0]]
+        if len(self.classes_) >= 2:
+            self.models_.append(self._new_model(Binomial()))
+        self.classes_.append(y)
+
+    def predict_proba_one(self, x: dict[Any, Any], **options: Any) -> dict[Any, float]:
+        """The probability of each class, given a row."""
+        if len(self.classes_) < 2:
+            return dict.fromkeys(self.classes_, 1.0)
+        means = [model.predict_named(x) for model in self.models_]
+        if len(means) == 1:
+            return {self.classes_[0]: 1.0 - means[0], self.classes_[1]: means[0]}
+        total = sum(means)
+        if total == 0:
+            return dict.fromkeys(self.classes_, 1.0 / len(means))
+        return {label: mean / total for label, mean in zip(self.classes_, means, strict=True)}
+
+    @property
+    def coef_(self) -> dict[Hashable, dict[str, float]]:
+        labels = modelled(self.classes_)
+        return {label: self._named(model) for label, model in zip(labels, self.models_, strict=False)}
+
+    @property
+    def intercept_(self) -> dict[Hashable, float]:
+        labels = modelled(self.classes_)
+        return {label: model.intercept for label, model in zip(labels, self.models_, strict=False)}
+
+    def _labels(self) -> list[Any]:
+        if not all(isinstance(label, bool | int | float | str) for label in self.classes_):
+            raise ValueError(f"classes {self.classes_!r}: text, numbers and bools can be saved")
+        return list(self.classes_)
+
+    def _relabel(self, labels: Any) -> None:
+        if len(self.models_) != (len(labels) if len(labels) > 2 else 1):
+            raise KeyError("classes")
+        self.classes_ = list(labels)
+
+
+class WideRegressor(_Named, base.Regressor):
+    __doc__ = f"""Numbers or counts from millions of sparse features with names, without settings.
+
+    {METHOD}
+    The units of y and of the features do not matter.
+
+    {NAMES}
+
+    Parameters
+    ----------
+    family : {{"gaussian", "poisson"}}, default="gaussian"
+        Squared error; or counts, with the log link.
+    {NAMED_PARAMETERS}
+
+    Attributes
+    ----------
+    coef_ : dict
+        The coefficients now, by name.
+    intercept_ : float
+        The intercept now.
+    n_seen_, n_live_ : int
+        Rows learnt, and features with a record.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> from streamlasso.river import WideRegressor
+    >>> model = WideRegressor(keep_names=True)
+    >>> for x, y in datasets.TrumpApproval():
+    ...     model.learn_one(x, y)
+    >>> sorted(model.coef_)[:2]
+    ['gallup', 'ipsos']
+    """
+
+    def __init__(
+        self,
+        family: str = "gaussian",
+        experts: int = 16,
+        memory: str = "full",
+        max_features: int | None = None,
+        keep_names: bool = False,
+    ) -> None:
+        self.family = family
+        self.experts = experts
+        self.memory = memory
+        self.max_features = max_features
+        self.keep_names = keep_names
+        self.models_ = [self._new_model(family_of(family))]
+
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn a row of weight `w`."""
+        target, weight = number("y", y), _weight(w)
+        complaint = self.models_[0].family.check_target(np.array([target])) if target < 0 else None
+        if complaint:
+            raise ValueError(f"y={y!r}: {complaint}; family={self.family!r}. Nothing was learnt.")
+        if weight > 0:
+            self.models_[0].learn_named(x, target, weight)
+        else:
+            self.models_[0].check_named(x)
+
+    def predict_one(self, x: dict[Any, Any]) -> float:
+        """The mean of the response, given a row."""
+        return self.models_[0].predict_named(x)
+
+    @property
+    def coef_(self) -> dict[str, float]:
+        return self._named(self.models_[0])
+
+    @property
+    def intercept_(self) -> float:
+        return self.models_[0].intercept
+
+
+def _weight(w: Any) -> float:
+    weight = number("w", w)
+    if weight < 0:
+        raise ValueError(f"w={w!r}: a weight is a number, 0 (the row is skipped) or larger; nothing was learnt.")
+    return weight

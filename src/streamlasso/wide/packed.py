@@ -1,0 +1,137 @@
+"""A wide model as bytes: a header in JSON, then arrays as they lie; no pickle.
+
+    8 bytes   MAGIC
+    4 bytes   version       4 bytes   CRC-32 of all that follows
+    8 bytes   length of the header
+    header    what the model is, and name, type and shape of each array
+    arrays    one after another, little-endian
+
+The checksum finds accidents. A forged file can hold any numbers, but runs no code, and the engine refuses a state that
+its settings cannot have made (`Wide.restore`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+from streamlasso._files import write_whole
+from streamlasso.core.wide.model import Wide
+from streamlasso.core.wide.single import Single
+
+M = TypeVar("M", Wide, Single, Wide | Single)
+
+MAGIC = b"SLWIDE\r\n"
+VERSION = 1
+HEAD = struct.Struct("<8sIIQ")
+#: The types that arrays may have.
+TYPES = {"<f4", "<f8", "<i8", "<u8", "|u1"}
+DAMAGED = "not a wide model of streamlasso, or one that was cut short or altered: use an intact copy"
+
+
+def pack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Header and arrays as one string of bytes.
+
+    >>> import numpy as np
+    >>> from streamlasso.wide.packed import pack, unpack
+    >>> unpack(pack({"n": 1}, {"x": np.arange(2.0)}))
+    ({'n': 1}, {'x': array([0., 1.])})
+    """
+    little = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
+    listed = [[name, array.dtype.str, list(array.shape)] for name, array in little.items()]
+    text = json.dumps({"model": dict(header), "arrays": listed}, allow_nan=False).encode()
+    body = b"".join([struct.pack("<Q", len(text)), text, *(array.tobytes() for array in little.values())])
+    return struct.pack("<8sII", MAGIC, VERSION, zlib.crc32(body)) + body
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What was packed; anything else is refused by name."""
+    data = bytes(data)
+    if len(data) < HEAD.size or data[:8] != MAGIC:
+        raise ValueError(f"{len(data):,} bytes: {DAMAGED}")
+    _, version, checksum, length = HEAD.unpack_from(data)
+    if version > VERSION:
+        raise ValueError(f"version {version} of the format is newer than this streamlasso: upgrade to open it")
+    if zlib.crc32(memoryview(data)[16:]) != checksum:
+        raise ValueError(f"{len(data):,} bytes with a wrong checksum: {DAMAGED}")
+    try:
+        record = json.loads(data[HEAD.size : HEAD.size + length])
+        return record["model"], _arrays(record["arrays"], data, HEAD.size + length)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{len(data):,} bytes: {DAMAGED}") from error
+
+
+def _arrays(listed: list[Any], data: bytes, start: int) -> dict[str, np.ndarray]:
+    arrays = {}
+    for name, kind, shape in listed:
+        if kind not in TYPES or not all(isinstance(n, int) and 0 <= n < 2**40 for n in shape):
+            raise ValueError(name)
+        count = int(np.prod(shape, dtype=object))
+        dtype = np.dtype(kind)
+        arrays[name] = np.frombuffer(data, dtype, count, start).reshape(shape).astype(dtype.newbyteorder("="))
+        start += count * dtype.itemsize
+    if start != len(data):
+        raise ValueError("arrays")
+    return arrays
+
+
+class Saved:
+    """An estimator that is a file as well: subclasses give `to_bytes`, and `_from` header and arrays."""
+
+    def to_bytes(self) -> bytes:
+        raise NotImplementedError
+
+    @classmethod
+    def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        raise NotImplementedError
+
+    @classmethod
+    def _kind(cls) -> str:
+        """The name of the class in the header: there are two by each name."""
+        return f"river.{cls.__name__}" if cls.__module__.endswith("named") else cls.__name__
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The model that `to_bytes` gave. Runs no code of the bytes, and refuses what is damaged."""
+        header, arrays = unpack(data)
+        if header.get("class") != cls._kind():
+            raise ValueError(f"these bytes hold a {header.get('class')}: use its own from_bytes or load")
+        try:
+            return cls._from(header, arrays)
+        except (TypeError, KeyError, AttributeError, IndexError) as error:
+            raise ValueError(f"these bytes do not hold a {cls.__name__}: {error}") from error
+
+    def save(self, path: Any) -> None:
+        """Write `to_bytes` to a file, which appears whole or not at all."""
+        write_whole(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """The model that `save` wrote."""
+        with open(path, "rb") as file:
+            data = file.read()
+        try:
+            return cls.from_bytes(data)
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)!r}: {error}") from error
+
+
+# --- engines ----------------------------------------------------------------------------------------------------------
+
+
+def states_of(models: Sequence[Wide | Single]) -> dict[str, np.ndarray]:
+    """The states of engines as arrays, by number and name."""
+    return {f"{i}/{name}": array for i, model in enumerate(models) for name, array in model.state().items()}
+
+
+def restored(models: list[M], arrays: Mapping[str, np.ndarray]) -> list[M]:
+    """New engines in these states."""
+    for i, model in enumerate(models):
+        model.restore({name.split("/")[1]: array for name, array in arrays.items() if name.startswith(f"{i}/")})
+    return models

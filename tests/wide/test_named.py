@@ -1,0 +1,173 @@
+"""The river face of the sparse engine: names at any time, in any order, kept or not; bytes; bad rows."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from river import checks, compose, feature_extraction
+
+from streamlasso import WideClassifier as ByNumber
+from streamlasso.river import WideClassifier, WideRegressor
+from support.wide import zipf_stream
+
+MODELS = [WideClassifier(), WideClassifier(experts=8, keep_names=True), WideRegressor(), WideRegressor("poisson")]
+
+
+@pytest.mark.parametrize(
+    ("model", "check"),
+    [
+        pytest.param(model, check, id=f"{i}-{j}")
+        for i, model in enumerate(MODELS)
+        for j, check in enumerate(checks.yield_checks(model))
+    ],
+)
+def test_rivers_checks_pass(model, check):
+    check(model.clone())
+
+
+def named_rows(n=300, p=500):
+    X, y = zipf_stream(n=n, p=p, values=True)
+    rows = []
+    for i in range(n):
+        part = slice(X.indptr[i], X.indptr[i + 1])
+        rows.append({f"f{j}": x for j, x in zip(X.indices[part].tolist(), X.data[part].tolist(), strict=True)})
+    return X, rows, y.tolist()
+
+
+def taught(model, rows, y):
+    for x, label in zip(rows, y, strict=True):
+        model.learn_one(x, label)
+    return model
+
+
+def test_names_predict_what_numbers_predict():
+    X, rows, y = named_rows()
+    model = taught(WideClassifier(), rows[:250], y[:250])
+    # The first class is the one that came first.
+    expected = ByNumber().partial_fit(X[:250], y[:250]).predict_proba(X[250:])[:, 1]
+    assert [model.predict_proba_one(x)[1] for x in rows[250:]] == pytest.approx(expected, rel=1e-3)
+
+
+def test_the_order_of_names_changes_no_bit():
+    _, rows, y = named_rows()
+    model = WideClassifier()
+    other = copy.deepcopy(model)
+    taught(model, rows, y)
+    taught(other, [dict(reversed(x.items())) for x in rows], y)
+    assert model.to_bytes() == other.to_bytes()
+
+
+def test_text_is_a_feature_of_its_own():
+    model = WideClassifier(keep_names=True)
+    for _ in range(30):
+        model.learn_one({"city": "Rome", "sun": 2.0}, True)
+        model.learn_one({"city": "Oslo", "sun": 1.0}, False)
+    coef = model.coef_[False] if model.classes_[1] is False else model.coef_[True]
+    assert set(coef) == {"city=Rome", "city=Oslo", "sun"}
+    assert np.sign(coef["city=Rome"]) == -np.sign(coef["city=Oslo"])
+    assert model.predict_one({"city": "Rome"}) is True
+
+
+def test_names_that_were_not_kept_are_asked_for():
+    with pytest.raises(AttributeError, match="keep_names=True"):
+        _ = taught(WideClassifier(), [{"a": 1}, {"b": 1}], [0, 1]).coef_
+
+
+def test_names_of_features_that_are_gone_are_forgotten():
+    model = WideClassifier(keep_names=True, max_features=20)
+    for i in range(5000):
+        model.learn_one({f"new{i}": 1.0, "old": 1.0}, i % 2)
+    assert model.n_live_ == 20
+    assert len(model.models_[0].names) < 1100
+    assert len(model.coef_[1]) <= 20
+
+
+def test_classes_appear_as_they_come():
+    rng = np.random.default_rng(0)
+    model, right = WideClassifier(), 0
+    for i in range(900):
+        label = "abc"[rng.integers(0, 1 + min(i // 100, 2))]
+        x = {label + str(rng.integers(0, 5)): 1.0, str(rng.integers(0, 50)): 1.0}
+        right += i >= 500 and model.predict_one(x) == label
+        model.learn_one(x, label)
+    assert model.classes_ == ["a", "b", "c"]
+    assert right > 390
+    assert sum(model.predict_proba_one({"a1": 1.0}).values()) == pytest.approx(1)
+
+
+def test_a_model_can_be_turned_around():
+    _, rows, y = named_rows()
+    model = taught(WideClassifier(memory="second_sight"), rows, y).models_[0]
+    turned = model.mirrored()
+    for x, label in zip(rows, y, strict=True):
+        assert turned.predict_named(x) == pytest.approx(1 - model.predict_named(x), rel=1e-5)
+        model.learn_named(x, float(label), 1.0)
+        turned.learn_named(x, 1.0 - label, 1.0)
+
+
+@pytest.mark.parametrize("way", ["bytes", "file", "pickle"])
+@pytest.mark.parametrize("keep_names", [False, True])
+def test_a_saved_model_continues_to_the_bit(way, keep_names, tmp_path):
+    _, rows, y = named_rows()
+    model = taught(WideClassifier(keep_names=keep_names), rows[:200], y[:200])
+    if way == "bytes":
+        again = WideClassifier.from_bytes(model.to_bytes())
+    elif way == "file":
+        model.save(tmp_path / "model.wide")
+        again = WideClassifier.load(tmp_path / "model.wide")
+    else:
+        again = pickle.loads(pickle.dumps(model))
+    taught(model, rows[200:], y[200:])
+    taught(again, rows[200:], y[200:])
+    assert again.to_bytes() == model.to_bytes()
+    if keep_names:
+        assert again.coef_ == model.coef_
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        ({"a": float("nan")}, "x\\['a'\\]=nan"),
+        ({"a": 1.0, "b": None}, "x\\['b'\\]=None"),
+        ({"a": 1e40}, "within"),
+        ({1: 1.0}, "key 1"),
+        ({("a", "b"): 1.0}, "strings"),
+        ({"\ud800": 1.0}, "Unicode"),
+    ],
+)
+def test_after_a_refusal_nothing_has_changed(x, words):
+    _, rows, y = named_rows()
+    model = taught(WideClassifier(), rows, y)
+    before = model.to_bytes()
+    for label in (1, "new"):
+        with pytest.raises(ValueError, match=words):
+            model.learn_one({**rows[0], **x}, label)
+    with pytest.raises(ValueError, match=words):
+        model.predict_proba_one(x)
+    for label in (None, float("nan")):
+        with pytest.raises(ValueError, match="class label"):
+            model.learn_one(rows[0], label)
+    with pytest.raises(ValueError, match="weight"):
+        model.learn_one(rows[0], 1, w=-1)
+    model.learn_one(rows[0], 1, w=0)
+    assert model.to_bytes() == before
+
+
+def test_labels_of_numpy_are_plain():
+    model = taught(WideClassifier(), [{"a": 1.0}, {"b": 1.0}], [np.int64(3), np.str_("x")])
+    assert [type(label) for label in WideClassifier.from_bytes(model.to_bytes()).classes_] == [int, str]
+
+
+def test_counts_are_not_negative():
+    with pytest.raises(ValueError, match="count"):
+        WideRegressor("poisson").learn_one({"a": 1.0}, -1)
+
+
+def test_words_of_a_text():
+    words = feature_extraction.BagOfWords(lowercase=True)
+    model = compose.Pipeline(words, WideClassifier())
+    for _ in range(20):
+        model.learn_one("Cheap pills now", "spam")
+        model.learn_one("Lunch at noon", "ham")
+    assert model.predict_one("cheap lunch pills") == "spam"

@@ -1,0 +1,49 @@
+from collections.abc import Sequence
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streamlasso.core.engine import Engine
+
+@final
+class PackedModels:
+    def __new__(cls, engines: Sequence[Engine]) -> Self: ...
+    @property
+    def engines(self) -> list[Engine]: ...
+    @property
+    def p(self) -> int: ...
+    @property
+    def n_places(self) -> int: ...
+    @property
+    def n_bytes(self) -> int: ...
+    def add_places(self, n: int) -> None: ...
+    def learn(
+        self,
+        worker: int,
+        places: NDArray[np.intp],
+        first: NDArray[np.intp],
+        order: NDArray[np.intp],
+        X: NDArray[np.float64],
+        y: NDArray[np.float64],
+        weight: NDArray[np.float64] | None,
+        pooled: NDArray[np.float64] | None,
+        etas: NDArray[np.float64],
+    ) -> None: ...
+    def predict(
+        self,
+        places: NDArray[np.intp],
+        first: NDArray[np.intp],
+        order: NDArray[np.intp],
+        X: NDArray[np.float64],
+        pooled: NDArray[np.float64] | None,
+        etas: NDArray[np.float64],
+    ) -> None: ...
+    def packed(self, place: int) -> bytes: ...
+    def put(self, place: int, data: bytes) -> None: ...
+    def clear(self, place: int) -> None: ...
+    def state_of(self, place: int) -> tuple[bytes, float]: ...
+
+def split(data: bytes) -> tuple[bytes, bytes]: ...
+def mirrored(gate: bytes) -> bytes: ...
+def own_weight(data: bytes) -> float: ...

@@ -1,0 +1,255 @@
+"""`KeyedRegressor` and `KeyedClassifier`: rows with keys go to the models of their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from streamlasso.core.record import RECORD
+from streamlasso.estimators import RAPClassifier, RAPRegressor
+from streamlasso.estimators.base import Rows
+from streamlasso.estimators.multiclass import probabilities
+from streamlasso.estimators.validation import dense, features_of, names_with_new
+from streamlasso.families import Binomial
+from streamlasso.keyed import files
+from streamlasso.keyed.groups import Groups, groups_of
+from streamlasso.keyed.models import Models
+
+ETA = RECORD.index("eta")
+
+
+class Keyed:
+    """A model for every key; subclasses say what comes out."""
+
+    kind: type[RAPRegressor | RAPClassifier]
+
+    def __init__(self, model: Any = None, max_keys: int | None = None, *, pooled: bool = True) -> None:
+        model = self.kind() if model is None else model
+        if not isinstance(model, self.kind):
+            raise TypeError(f"model={model!r} is not a {self.kind.__name__}: use one that has seen no rows")
+        if max_keys is not None and (not isinstance(max_keys, int | np.integer) or max_keys < 1):
+            raise ValueError(f"max_keys={max_keys!r} must be a whole number, 1 or larger, or None for no limit")
+        if model.get_params()["batch_size"] != 1:
+            raise ValueError(f"model={model!r}: models of keys learn row by row; use batch_size=1")
+        self.max_keys = max_keys
+        self.pools = pooled
+        #: The model that sees all rows; before the first, the settings of all models.
+        self.pooled = clone(model)
+        self._models: Models | None = None
+        #: The pooled model as bytes, where it learns nothing.
+        self._settings_bytes: bytes | None = None
+
+    def __repr__(self) -> str:
+        settings = [repr(clone(self.pooled))]
+        settings += [] if self.max_keys is None else [f"max_keys={self.max_keys}"]
+        settings += [] if self.pools else ["pooled=False"]
+        return f"{type(self).__name__}({', '.join(settings)})"
+
+    def __len__(self) -> int:
+        """The number of keys."""
+        return 0 if self._models is None else len(self._models.places)
+
+    def __contains__(self, key: Hashable) -> bool:
+        return self._models is not None and key in self._models.places
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.keys())
+
+    # --- learning -----------------------------------------------------------------------------------------------------
+
+    def _learn(self, X: Any, y: Any, keys: Any, sample_weight: Any, classes: Any = None) -> np.ndarray:
+        """eta (row, learner) of each row before it was learnt. A refused batch changes nothing."""
+        new = self._models is None
+        if not new and names_with_new(self.pooled, X):
+            raise ValueError("X has new columns, and models of keys keep theirs. No row was learnt.")
+        rows, groups = self._checked(X, y, keys, sample_weight, classes, new)
+        models = Models(rows.learners[0], len(rows.learners), self.max_keys) if new else self._models
+        assert models is not None
+        pooled = [self._pooled_etas(rows, c) if self.pools else None for c in range(len(rows.learners))]
+        self.pooled._settle(rows)
+        self._models = models
+        return models.learn(groups, rows, pooled)
+
+    def _checked(self, X: Any, y: Any, keys: Any, weights: Any, classes: Any, new: bool) -> tuple[Rows, Groups]:
+        """Everything is looked at on a copy, so that a refusal leaves no trace."""
+        scout = clone(self.pooled)
+        if not new:
+            vars(scout).update({name: value for name, value in vars(self.pooled).items() if name.endswith("_")})
+        rows = scout._ready(X, y, weights, classes, reset=new)
+        if not rows.learners[0].compiled:
+            raise ValueError(f"model={scout!r} has a part written in Python: use streamlasso's own parts for keys")
+        groups = groups_of(keys, len(rows.X))
+        vars(self.pooled).update({name: value for name, value in vars(scout).items() if name.endswith("_in_")})
+        return rows, groups
+
+    def _pooled_etas(self, rows: Rows, c: int) -> np.ndarray:
+        record = np.empty((len(rows.X), len(RECORD)))
+        rows.learners[c].learn(rows.X, rows.targets[c], rows.weights, record)
+        return np.ascontiguousarray(record[:, ETA])
+
+    # --- predicting ---------------------------------------------------------------------------------------------------
+
+    def _decide(self, X: Any, keys: Any) -> np.ndarray:
+        """eta (row, learner), each row as the next one of its key."""
+        learners = self.pooled._fitted()
+        assert self._models is not None
+        X = features_of(self.pooled, dense(X), reset=False)
+        groups = groups_of(keys, len(X))
+        pooled = [learner.decision_each(X) if self.pools else None for learner in learners]
+        return self._models.predict(groups, X, pooled)
+
+    # --- models -------------------------------------------------------------------------------------------------------
+
+    def keys(self) -> list[Hashable]:
+        """All keys, in the order in which they came."""
+        return [] if self._models is None else list(self._models.places)
+
+    def model(self, key: Hashable) -> Any:
+        """What the model of a key has learnt, as an estimator of its own: a copy."""
+        states = self._known(key).states(key)
+        model = clone(self.pooled)
+        vars(model).update({name: value for name, value in vars(self.pooled).items() if name.endswith("_")})
+        model.learners_ = [self._known(key).engine(state) for state, _ in states]
+        return model
+
+    def weight(self, key: Hashable) -> float:
+        """The weight of a key's own model in its predictions; the rest is that of the pooled model."""
+        return float(np.mean([weight for _, weight in self._known(key).states(key)]))
+
+    def evict(self, key: Hashable) -> Self:
+        """Forget the model of a key."""
+        self._known(key).evict(key)
+        return self
+
+    def _known(self, key: Hashable) -> Models:
+        if self._models is None or key not in self:
+            raise KeyError(f"no row of {key!r} has been learnt")
+        return self._models
+
+    @property
+    def n_bytes(self) -> int:
+        """What the models of all keys in memory take."""
+        return 0 if self._models is None else self._models.n_bytes
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write all models to `path`; the file appears whole or not at all."""
+        self.pooled._fitted()
+        files.save(self, path)
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """What `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
+        return files.load(cls, path)
+
+    def to_bytes(self) -> bytes:
+        """All models as bytes; `save` writes the same."""
+        self.pooled._fitted()
+        return files.to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """What `to_bytes` gave. No code of theirs is run, and bytes that are not whole are refused."""
+        return files.from_bytes(cls, data)
+
+
+class KeyedRegressor(Keyed):
+    """A `RAPRegressor` for every key of a stream (shop, meter, patient), and one for all of them.
+
+    A key predicts with the pooled model, which learns every row, until its own predicts better: the two compete as
+    everything does here, for each key. Rows are learnt in compiled code, those of a key in the order in which they
+    come, on all cores.
+
+    Parameters
+    ----------
+    model : RAPRegressor, default=None
+        The settings of all models; None is `RAPRegressor()`, which takes tens of kilobytes for a key. With
+        `tuner="logrms"` it is a few.
+    max_keys : int, default=None
+        Models in memory at a time. The least recently used go to a temporary file, and come back to the bit.
+    pooled : bool, default=True
+        False: no pooled model; every key is on its own, and costs half as much.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamlasso import RAPRegressor
+    >>> from streamlasso.keyed import KeyedRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> shop = np.array(["north", "south"])[rng.integers(2, size=600)]
+    >>> y = X[:, 0] + np.where(shop == "north", 2.0, -2.0) * X[:, 1] + 0.1 * rng.normal(size=600)
+    >>> models = KeyedRegressor(RAPRegressor(memory=100, tuner="logrms")).partial_fit(X, y, shop)
+    >>> models.keys()
+    ['south', 'north']
+    >>> models.model("north").coef_.round(1)
+    array([1., 2., 0.])
+    >>> models.predict([[1.0, 1.0, 0.0]] * 2, ["south", "a new shop"]).round(1)
+    array([-1. ,  0.8])
+    """
+
+    kind = RAPRegressor
+
+    def partial_fit(self, X: Any, y: Any, keys: Any, sample_weight: Any = None) -> Self:
+        """Learn each row once, with the model of its key and the pooled one. A refused batch changes nothing."""
+        self._learn(X, y, keys, sample_weight)
+        return self
+
+    def progressive(self, X: Any, y: Any, keys: Any, sample_weight: Any = None) -> np.ndarray:
+        """Predict each row, then learn it: what was predicted."""
+        return self._means(self._learn(X, y, keys, sample_weight))
+
+    def predict(self, X: Any, keys: Any) -> np.ndarray:
+        """The mean of the response, of each row as the next one of its key."""
+        return self._means(self._decide(X, keys))
+
+    def _means(self, eta: np.ndarray) -> np.ndarray:
+        return self.pooled._first.settings["family"].means(eta[:, 0])
+
+
+class KeyedClassifier(Keyed):
+    """A `RAPClassifier` for every key of a stream, and one for all of them; see `KeyedRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from streamlasso.keyed import KeyedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2))
+    >>> card = np.arange(400) % 2
+    >>> y = np.where((card == 0) == (X[:, 0] > 0), "fraud", "fine")
+    >>> models = KeyedClassifier().partial_fit(X, y, card, classes=["fine", "fraud"])
+    >>> models.predict([[2.0, 0.0], [2.0, 0.0]], [0, 1])
+    array(['fraud', 'fine'], dtype='<U5')
+    """
+
+    kind = RAPClassifier
+
+    def partial_fit(self, X: Any, y: Any, keys: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn each row once, with the model of its key and the pooled one. A refused batch changes nothing.
+
+        The first call names all `classes`, unless its rows show them.
+        """
+        self._learn(X, y, keys, sample_weight, classes)
+        return self
+
+    def progressive(self, X: Any, y: Any, keys: Any, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Predict the probability of each class, then learn the row: what was predicted."""
+        return probabilities(Binomial().mean(self._learn(X, y, keys, sample_weight, classes)))
+
+    def predict_proba(self, X: Any, keys: Any) -> np.ndarray:
+        """The probability of each class, of each row as the next one of its key."""
+        return probabilities(Binomial().mean(self._decide(X, keys)))
+
+    def predict(self, X: Any, keys: Any) -> np.ndarray:
+        """The most probable class, of each row as the next one of its key."""
+        return self.pooled._predictions(self._decide(X, keys))
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """All classes."""
+        return self.pooled.classes_

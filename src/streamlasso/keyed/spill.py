@@ -1,0 +1,36 @@
+"""Models that were not used of late, on disk."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+#: Rows in one question: SQLite takes no more variables than this at a time.
+AT_ONCE = 500
+
+
+class Spill:
+    """Bytes by number, in an SQLite file that goes when this does; its loss loses nothing that was saved."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="streamlasso-", ignore_cleanup_errors=True)
+        self._database = sqlite3.connect(Path(self._folder.name) / "models.sqlite", check_same_thread=False)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute("PRAGMA synchronous = OFF")
+        self._database.execute("CREATE TABLE models (place INTEGER PRIMARY KEY, data BLOB NOT NULL)")
+
+    def put(self, items: Iterable[tuple[int, bytes]]) -> None:
+        with self._database:
+            self._database.executemany("INSERT OR REPLACE INTO models VALUES (?, ?)", items)
+
+    def get(self, places: list[int]) -> Iterator[tuple[int, bytes]]:
+        for start in range(0, len(places), AT_ONCE):
+            some = places[start : start + AT_ONCE]
+            marks = ",".join("?" * len(some))
+            yield from self._database.execute(f"SELECT place, data FROM models WHERE place IN ({marks})", some)
+
+    def drop(self, places: list[int]) -> None:
+        with self._database:
+            self._database.executemany("DELETE FROM models WHERE place = ?", [(place,) for place in places])

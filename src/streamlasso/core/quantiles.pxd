@@ -1,0 +1,21 @@
+cimport cython
+
+from streamlasso.core.state cimport Stateful
+from streamlasso.families.base cimport Family
+
+#: The levels that are followed, and the rates for each.
+cdef enum:
+    N_LEVELS = 11
+    N_RATES = 4
+
+
+@cython.final
+cdef class Quantiles(Stateful):
+    cdef Family family
+    cdef double[::1] tau, rate
+    cdef readonly double[:, ::1] q, losses
+    cdef public double square, weight
+    cdef public Py_ssize_t n
+
+    cdef int see(self, double y, double eta, double weight) except -1 nogil
+    cdef void _follow(self, double z) noexcept nogil

@@ -1,0 +1,141 @@
+"""Several threads and one estimator: one call learns, others read a whole model; what is refused has touched nothing.
+
+A call that learns has the estimator to itself (`learning`). It works on arrays and learners that nobody else sees, or
+on the estimator's learners, row by row behind their gate (`core/gate.py`); then everything new becomes the estimator's
+at once (`publish`). Whoever reads waits for the end of a row (`between_rows`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from copy import copy
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import numpy as np
+
+from streamlasso.core.gate import BUSY, Gate
+
+#: The attribute that marks an estimator as learning, and in which process.
+MARK = "_learning"
+#: What changes in place while rows are learnt.
+IN_PLACE = ("learners_", "_recent")
+
+Estimator = TypeVar("Estimator")
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class learning:  # noqa: N801
+    """The estimator for this call alone; while another one learns it is refused.
+
+    >>> from streamlasso import RAPRegressor
+    >>> model = RAPRegressor()
+    >>> with learning(model):  # doctest: +ELLIPSIS
+    ...     model.fit([[0.0]], [1.0])
+    Traceback (most recent call last):
+        ...
+    RuntimeError: this model is learning in another thread, and rows need an order: ...
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        self.process = os.getpid()
+
+    def __enter__(self) -> None:
+        found = vars(self.estimator).setdefault(MARK, self)
+        # The mark of another process came with a fork; the thread that set it has stayed behind.
+        if found is not self and found.process == self.process:
+            raise RuntimeError(BUSY)
+        vars(self.estimator)[MARK] = self
+
+    def __exit__(self, *error: object) -> None:
+        vars(self.estimator).pop(MARK, None)
+
+
+class claimed:  # noqa: N801
+    """The same for an estimator that has learners from the start."""
+
+    def __init__(self, gate: Gate) -> None:
+        self.gate = gate
+
+    def __enter__(self) -> None:
+        self.gate.claim()
+
+    def __exit__(self, *error: object) -> None:
+        self.gate.unclaim()
+
+
+class counting:  # noqa: N801
+    """A counter of the rows learnt, for `learn_together`; what ends the block early has it as `rows_learnt`."""
+
+    def __init__(self, n_rows: int) -> None:
+        self.n_rows = n_rows
+        self.learnt = np.zeros(1, dtype=np.int64)
+
+    def __enter__(self) -> np.ndarray:
+        return self.learnt
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if error is None:
+            return
+        done = int(self.learnt[0])
+        error.rows_learnt = done  # type: ignore[attr-defined]
+        if isinstance(error, KeyboardInterrupt) and not error.args:
+            rest = "; the model is whole, and the rows after them can follow" if done < self.n_rows else ""
+            error.args = (f"{done:,} of {self.n_rows:,} rows were learnt{rest}",)
+
+
+def gate_of(estimator: Any) -> Gate:
+    """`with gate_of(estimator):` the model does not change. It has one gate for as long as it lives."""
+    return estimator.learners_[0].gate
+
+
+def between_rows(
+    read: Callable[Concatenate[Estimator, Arguments], Result],
+) -> Callable[Concatenate[Estimator, Arguments], Result]:
+    """For methods that read the model: another thread that learns stays between two rows meanwhile."""
+
+    @wraps(read)
+    def reading(self: Estimator, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        if not hasattr(self, "learners_"):
+            return read(self, *args, **kwargs)
+        with gate_of(self):
+            return read(self, *args, **kwargs)
+
+    return reading  # type: ignore[return-value]
+
+
+def publish(estimator: Any, learners: list[Any], labels: Mapping[str, Any], gone: tuple[str, ...] = ()) -> None:
+    """Learners and labels become the estimator's, all at once for everyone who reads."""
+    new = {**labels, "learners_": learners}
+    if "learners_" not in vars(estimator):
+        vars(estimator).update(new)
+        return
+    with gate_of(estimator):
+        for name in gone:
+            vars(estimator).pop(name, None)
+        vars(estimator).update(new)
+
+
+def behind_the_gate_of(estimator: Any, learners: list[Any]) -> list[Any]:
+    """New learners of an estimator that may have learners already."""
+    if "learners_" in vars(estimator):
+        learners[0].gate = gate_of(estimator)
+    return learners
+
+
+class CopiedWhole:
+    """An estimator that is copied and pickled between two rows."""
+
+    @between_rows
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(vars(self))
+        state.pop(MARK, None)
+        return {name: _copied(value) if name in IN_PLACE else value for name, value in state.items()}
+
+
+def _copied(value: Any) -> Any:
+    return [copy(each) for each in value] if isinstance(value, list) else copy(value)

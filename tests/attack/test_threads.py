@@ -1,0 +1,297 @@
+"""Threads, forks and signals: every model that anyone sees is the model after a whole number of rows."""
+
+import copy
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from streamlasso import RAPClassifier, RAPRegressor, progressive
+from streamlasso.network import StreamingNetwork
+from streamlasso.tuners import LogRMS
+
+N, P = 400, 5
+rng = np.random.default_rng(0)
+X = rng.normal(size=(N, P))
+NUMBERS = X @ [1.0, -1.0, 0.0, 0.0, 0.5] + rng.normal(size=N)
+CLASSES = np.digitize(NUMBERS, [-0.7, 0.7])
+
+MODELS = {
+    "default": (lambda: RAPRegressor(), NUMBERS),
+    "one model": (lambda: RAPRegressor(tuner=LogRMS()), NUMBERS),
+    "three classes": (lambda: RAPClassifier(tuner=LogRMS()), CLASSES),
+}
+
+
+def bits(model):
+    """All that a model is made of."""
+    return b"|".join(learner.pack() for learner in model.learners_)
+
+
+def after_each_row(make, y):
+    """The bits and the predictions of the model after each of its rows: learnt one by one, by nobody else."""
+    model = make().partial_fit(X[:10], y[:10])
+    found = [(bits(model), model.predict(X[:3]).tobytes())]
+    for t in range(10, N):
+        model.partial_fit(X[t : t + 1], y[t : t + 1])
+        found.append((bits(model), model.predict(X[:3]).tobytes()))
+    return found
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def case(request):
+    make, y = MODELS[request.param]
+    return make, y, after_each_row(make, y)
+
+
+@pytest.fixture(autouse=True)
+def _many_switches():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+def while_it_learns(make, y, look, rounds=3):
+    """What `look` gives of a model while another thread learns all rows with it."""
+    found = []
+    for _ in range(rounds):
+        model = make().partial_fit(X[:10], y[:10])
+        thread = threading.Thread(target=model.partial_fit, args=(X[10:], y[10:]))
+        thread.start()
+        while thread.is_alive():
+            found.append(look(model))
+        thread.join()
+        found.append(look(model))
+    return found
+
+
+def test_refused_calls_touch_nothing(case):
+    make, y, _ = case
+    model, refused, taken = make().partial_fit(X[:10], y[:10]), [], []
+
+    def learn():
+        for _ in range(60):
+            try:
+                model.partial_fit(X[:10], y[:10])
+                taken.append(10)
+            except RuntimeError:
+                refused.append(1)
+
+    threads = [threading.Thread(target=learn) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(model.predict(X)) == N
+    assert model.n_seen_ == 10 + sum(taken) == 10 + 10 * (180 - len(refused))
+
+
+def test_first_calls_of_several_threads_do_not_lose_rows():
+    """Two calls to a new model both made learners, and the rows of one were gone."""
+    for _ in range(30):
+        model, taken, start = RAPRegressor(tuner=LogRMS()), [], threading.Barrier(3)
+
+        def learn(model=model, taken=taken, start=start):
+            start.wait()
+            try:
+                model.partial_fit(X[:50], NUMBERS[:50])
+                taken.append(50)
+            except RuntimeError:
+                pass
+
+        threads = [threading.Thread(target=learn) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert model.n_seen_ == sum(taken) > 0
+
+
+def test_predictions_while_another_thread_learns_are_those_of_some_row(case):
+    make, y, rows = case
+    possible = {prediction for _, prediction in rows}
+    assert {found.tobytes() for found in while_it_learns(make, y, lambda model: model.predict(X[:3]))} <= possible
+
+
+def test_copies_while_another_thread_learns_are_whole(case):
+    make, y, rows = case
+    possible = {state for state, _ in rows}
+    through = lambda model: type(model).from_bytes(model.to_bytes())  # noqa: E731
+    for duplicate in (copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), through):
+        assert {bits(found) for found in while_it_learns(make, y, duplicate, rounds=1)} <= possible
+
+
+def test_files_saved_while_another_thread_learns_are_whole(case, tmp_path):
+    make, y, rows = case
+
+    def saved(model):
+        model.save(tmp_path / "model")
+        return bits(type(model).load(tmp_path / "model"))
+
+    assert set(while_it_learns(make, y, saved, rounds=1)) <= {state for state, _ in rows}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_forked_child_has_a_whole_model_and_can_use_it(kind):
+    make, y = MODELS[kind]
+    rows, targets = many(kind)
+    fork = multiprocessing.get_context("fork")
+    model = make().partial_fit(X[:10], y[:10])
+    thread = threading.Thread(target=model.partial_fit, args=(rows, targets))
+    thread.start()
+    found = []
+    while thread.is_alive() and len(found) < 3:
+        ours, theirs = fork.Pipe()
+        child = fork.Process(target=in_child, args=(model, theirs, y))
+        child.start()
+        assert ours.poll(30), "the child hangs"
+        found.append(ours.recv())
+        child.join()
+    thread.join()
+    assert found
+    for state, n_seen, n_seen_then in found:
+        again = make().partial_fit(X[:10], y[:10])
+        if n_seen > 10:
+            again.partial_fit(rows[: n_seen - 10], targets[: n_seen - 10])
+        assert bits(again) == state
+        assert n_seen_then == n_seen + 10
+
+
+def in_child(model, pipe, y):
+    state, n_seen = bits(pickle.loads(pickle.dumps(model))), model.n_seen_
+    model.partial_fit(X[:10], y[:10])
+    pipe.send((state, n_seen, model.n_seen_))
+    os._exit(0)
+
+
+# --- Ctrl-C -----------------------------------------------------------------------------------------------------------
+
+
+def many(kind):
+    """So many rows that they take a second."""
+    times = 2000 if kind == "one model" else 100
+    return np.tile(X, (times, 1)), np.tile(MODELS[kind][1], times)
+
+
+def interrupted(learn, after=0.15):
+    """What Ctrl-C does to a call; None if it came too late."""
+    timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    try:
+        learn()
+        time.sleep(2 * after)
+    except KeyboardInterrupt as stop:
+        return stop
+    finally:
+        timer.join()
+    return None
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("new", [True, False], ids=["a new model", "a fitted model"])
+def test_ctrl_c_stops_between_two_rows_and_tells_how_many(kind, new):
+    make, y = MODELS[kind]
+    rows, targets = many(kind)
+    model = make() if new else make().partial_fit(X[:10], y[:10])
+    stop = interrupted(lambda: model.partial_fit(rows, targets))
+    assert stop is not None and 0 < stop.rows_learnt < len(rows)
+    assert f"{stop.rows_learnt:,} of {len(rows):,} rows were learnt" in str(stop)
+    again = make() if new else make().partial_fit(X[:10], y[:10])
+    again.partial_fit(rows[: stop.rows_learnt], targets[: stop.rows_learnt])
+    assert bits(model) == bits(again)
+    assert model.n_seen_ == again.n_seen_
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_ctrl_c_in_progressive_keeps_the_rows_and_their_trace(kind):
+    make, _ = MODELS[kind]
+    rows, targets = many(kind)
+    model = make()
+    stop = interrupted(lambda: progressive(model, rows, targets))
+    assert stop is not None and 0 < stop.rows_learnt < len(rows)
+    n = stop.rows_learnt
+    again = make()
+    trace = progressive(again, rows[:n], targets[:n])
+    assert bits(model) == bits(again)
+    assert np.array_equal(stop.trace.prediction, trace.prediction)
+    assert np.array_equal(stop.trace.lam, trace.lam)
+    assert stop.trace.selected.t[-1] == n - 1
+
+
+def test_ctrl_c_in_a_network_stops_between_two_time_points():
+    rows = np.tile(X, (200, 1))
+    for settings in ({}, {"family": "binomial", "tuner": LogRMS()}, {"n_jobs": 2}):
+        series = (rows > 0).astype(float) if settings.get("family") else rows
+        model = StreamingNetwork(**settings)
+        stop = interrupted(lambda model=model, series=series: model.partial_fit(series))
+        assert stop is not None
+        if not hasattr(stop, "rows_learnt"):
+            continue  # It came while the rows were still looked at.
+        assert 0 < stop.rows_learnt < len(rows)
+        again = StreamingNetwork(**settings).partial_fit(series[: stop.rows_learnt])
+        assert bits(model) == bits(again)
+
+
+def test_a_network_can_be_read_while_it_learns():
+    rows = np.tile(X, (4, 1))
+    each, model = set(), StreamingNetwork()
+    for row in rows:
+        each.add(bits(model.partial_fit(row)))
+    for _ in range(3):
+        model = StreamingNetwork().partial_fit(rows[:5])
+        thread = threading.Thread(target=model.partial_fit, args=(rows[5:],))
+        thread.start()
+        while thread.is_alive():
+            assert bits(copy.copy(model)) in each
+        thread.join()
+
+
+def test_a_signal_handler_may_use_the_model(tmp_path):
+    """As services do: SIGTERM saves the model."""
+    rows, targets = many("one model")
+    model, seen = RAPRegressor(tuner=LogRMS()), []
+    model.partial_fit(rows[:10], targets[:10])
+
+    def handle(number, frame):
+        model.save(tmp_path / "model")
+        seen.append(model.n_seen_)
+        with pytest.raises(RuntimeError, match="is learning"):
+            model.partial_fit(rows, targets)
+
+    before = signal.signal(signal.SIGUSR1, handle)
+    try:
+        timer = threading.Timer(0.03, os.kill, (os.getpid(), signal.SIGUSR1))
+        timer.start()
+        model.partial_fit(rows, targets)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert len(seen) == 1 and RAPRegressor.load(tmp_path / "model").n_seen_ == seen[0]
+    assert model.n_seen_ == len(rows) + 10
+
+
+def test_a_family_that_asks_its_own_model_is_refused_not_left_waiting():
+    from support.plain import PlainGaussian
+
+    class Curious(PlainGaussian):
+        def loss(self, y, eta):
+            if curious:
+                model.predict(X[:1])
+            return super().loss(y, eta)
+
+    curious = []
+    model = RAPRegressor(family=Curious(), tuner=LogRMS()).partial_fit(X[:10], NUMBERS[:10])
+    curious.append(True)
+    before = bits(model)
+    with pytest.raises(RuntimeError, match="just learning a row"):
+        model.partial_fit(X[:10], NUMBERS[:10])
+    assert bits(model) == before

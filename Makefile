@@ -7,7 +7,7 @@ SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd
 # The package as import-linter should see it: a cimport is an import.
 IMPORTS := build/imports
 
-.PHONY: demo test lint lint-github docs format bench wheel clean
+.PHONY: demo test attack sanitize lint lint-github docs format bench wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -15,6 +15,22 @@ demo: $(VENV)/installed
 
 test: $(VENV)/with-test
 	$(BIN)/pytest --numprocesses 2
+
+# An hour of attacks, with a table of attempts and failures: make attack MINUTES=5 for a shorter one.
+MINUTES ?= 60
+attack: $(VENV)/with-test
+	$(BIN)/python tests/attack/long.py --minutes $(MINUTES)
+
+# The compiled parts with checks of addresses and of undefined behaviour, in a folder of their own, and random streams
+# and forged files through them. Python itself has no such checks, so the library of the compiler is loaded first.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+sanitize: $(VENV)/with-test
+	rm -rf build/sanitize && mkdir -p build/sanitize && cp -r src setup.py pyproject.toml README.md LICENSE build/sanitize
+	find build/sanitize/src -name '*.so' -delete
+	cd build/sanitize && CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" \
+		$(abspath $(BIN))/python setup.py -q build_ext --inplace
+	PYTHONPATH=$(abspath build/sanitize/src) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
+		$(BIN)/python tests/attack/long.py --minutes $(MINUTES) streams forged_files
 
 lint: $(VENV)/with-lint lint-github
 	$(BIN)/ruff check

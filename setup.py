@@ -27,6 +27,8 @@ class BuildExtensions(build_ext):
                 module.extra_compile_args = OPTIONS if works_on_numbers(module) else NO_NUMBERS
                 # No symbol tables; with -g0 Apple's linker, which knows no -s, leaves few.
                 module.extra_link_args = [] if sys.platform == "darwin" else ["-Wl,-s"]
+                # Without it the loader takes the oldest exp and log that there are, which set errno.
+                module.libraries = ["m"]
         super().build_extensions()
 
 

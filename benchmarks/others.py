@@ -1,7 +1,11 @@
 """Public streams: the data sets and generators of river and scikit-learn, and a few simulations.
 
-The default against every peer at its default and at the best of its settings in hindsight; loss as on the leaderboard:
-clipped, after the 50th row, relative to the running mean. Most of these do not change, many are not linear, some have
+    python benchmarks/others.py [--rows 1000] [--jobs 2] [--peers quick] [--defaults-only]
+
+The default against every peer at its default and at the best of its settings in hindsight, also with the last three
+responses among the features (+lags); loss as on the leaderboard: clipped, after the 50th row, relative to the running
+mean. "Above" is by what share of our loss the best peer's is above it, ± one paired standard error over blocks of rows;
+a stream is a draw where that is less than two. Most of these do not change, many are not linear, some have
 almost no noise: they show what the twelve streams of the leaderboard do not.
 """
 
@@ -9,7 +13,6 @@ import argparse
 import datetime
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import islice
 from operator import eq
@@ -20,10 +23,16 @@ from river.datasets import synth
 from sklearn import datasets as sklearn_data
 
 from common import report
-from streamlasso.bench.entries import BASELINES, DEFAULT, OURS, entries
+from streamlasso._jobs import completed
+from streamlasso.bench.entries import GROUPS, LAGGED, OURS, Entry, entries
 from streamlasso.bench.leaderboard import score
+from streamlasso.bench.results import Result
+from streamlasso.bench.summary import above_ours
 from streamlasso.bench.task import Task
 
+#: Of the grid of scikit-learn's SGD every ninth setting: river's has the same steps and penalties at a tenth of the
+#: time.
+SGD_STEP = 9
 #: CPU seconds for one setting on one stream.
 LIMIT = 60.0
 
@@ -108,7 +117,7 @@ def simulated_tasks(n: int) -> Iterator[Task]:
     X = rng.standard_t(3, size=(n, 50))
     yield as_task("t features", "gaussian", X, X[:, :5].sum(axis=1) + 3 * rng.normal(size=n))
     volatility = np.exp(np.cumsum(0.05 * rng.normal(size=n)))
-    yield as_task("nothing but volatility", "gaussian", rng.normal(size=(n, 10)), volatility * rng.normal(size=n))
+    yield as_task("only volatility", "gaussian", rng.normal(size=(n, 10)), volatility * rng.normal(size=n))
     yield lagged("random walk", np.cumsum(rng.normal(size=n)), 5)
     yield lagged("growing sine", np.sin(np.arange(n) / 10) * (1 + t) + 0.1 * rng.normal(size=n), 20)
 
@@ -117,40 +126,95 @@ def tasks(n: int) -> list[Task]:
     return [*river_tasks(n), *generated_tasks(n), *sklearn_tasks(), *simulated_tasks(n)]
 
 
-def compare(task: Task) -> dict[str, str]:
-    """One line of the table: the default, and the best peers on a stream."""
+def results(task: Task, peers: str, defaults_only: bool) -> dict[str, list[Result]]:
+    """The results of each method, the default first."""
     warnings.simplefilter("ignore")
-    losses: dict[str, dict[str, float]] = {}
+    by_method: dict[str, list[Entry]] = {}
     for entry in entries(task.family):
-        if entry.method not in (OURS, "ondil") or entry.setting == DEFAULT:
-            losses.setdefault(entry.method, {})[entry.setting] = score(entry, task, LIMIT).relative
-    ours = losses.pop(OURS)[DEFAULT]
-    persistence = [losses.pop(method) for method in BASELINES][-1][DEFAULT]
-    best = {method: np.nanmin(list(found.values())) for method, found in losses.items()}
-    untuned = {method: next(iter(found.values())) for method, found in losses.items()}
-    best_tuned, best_untuned = min(best, key=best.get), min(untuned, key=untuned.get)
+        if entry.method in GROUPS[peers]:
+            by_method.setdefault(entry.method, []).append(entry)
+    return {
+        method: [score(entry, task, LIMIT) for entry in group[:: len(group) if defaults_only else step(method)]]
+        for method, group in by_method.items()
+    }
+
+
+def step(method: str) -> int:
+    """Every so many settings of a grid are tried: of ours and of ondil, which is slow, the first one, the default."""
+    method = method.removesuffix(LAGGED)
+    return 100 if method in (OURS, "ondil") else SGD_STEP if method == "sklearn-sgd" else 1
+
+
+def best_of(found: dict[str, list[Result]]) -> Result | None:
+    """The lowest loss of all; None where there is none."""
+    return min(
+        (each for group in found.values() for each in group if each.status == "ok"),
+        key=lambda each: each.relative,
+        default=None,
+    )
+
+
+def compare(task: Task, peers: str, defaults_only: bool) -> dict[str, str]:
+    """One line of the table: the default, and the best peers on a stream."""
+    found = results(task, peers, defaults_only)
+    [ours], [persistence] = found.pop(OURS), found.pop("persistence")
+    with_lags = found.pop(OURS + LAGGED, [None])[0]
+    del found["running-mean"]
+    plain = {method: group for method, group in found.items() if not method.endswith(LAGGED)}
+    lagged = {method: group for method, group in found.items() if method.endswith(LAGGED)}
+    untuned = {method: group[:1] for method, group in found.items()}
+    linear = {method: group for method, group in found.items() if method in GROUPS["quick"]}
     return {
         "stream": task.name,
         "family": task.family,
         "rows x features": " x ".join(map(str, task.X.shape)),
-        "default": f"{ours:.3f}",
-        "best peer in hindsight": f"{best[best_tuned]:.3f} {best_tuned}",
-        "best peer at its default": f"{untuned[best_untuned]:.3f} {best_untuned}",
-        "persistence": f"{persistence:.3f}",
+        "default": f"{ours.relative:.3f}",
+        "default+lags": "-" if with_lags is None else f"{with_lags.relative:.3f}",
+        **columns("linear peer", ours, best_of(linear)),
+        **columns("peer", ours, best_of(plain)),
+        **columns("peer+lags", ours, best_of(lagged)),
+        **columns("of all", ours, best_of(found)),
+        **columns("of all at their defaults", ours, best_of(untuned)),
+        "persistence": f"{persistence.relative:.3f}",
     }
 
 
+def columns(title: str, ours: Result, best: Result | None) -> dict[str, str]:
+    """The best one, and by how much it is above ours."""
+    name = f"best {title}"
+    if best is None:
+        return {name: "-", f"above, {title}": "-"}
+    share, error = above_ours(vars(ours), vars(best))
+    return {name: f"{best.relative:.3f} {best.method}", f"above, {title}": f"{100 * share:+.1f} ± {100 * error:.1f} %"}
+
+
+def count_as_good(table: list[dict[str, str]], title: str) -> str:
+    """On how many streams the default is as good, to three digits; and on how many not worse by two standard errors."""
+    shown = [line for line in table if line[f"best {title}"] != "-"]
+    as_good = sum(float(line["default"]) <= float(line[f"best {title}"].split()[0]) for line in shown)
+    pairs = [line[f"above, {title}"].removesuffix(" %").split(" ± ") for line in shown]
+    not_worse = sum(float(share) >= -2 * float(error) for share, error in pairs)
+    return f"as good as the best {title}: {as_good} of {len(shown)}; not worse by two standard errors: {not_worse}"
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--peers", choices=GROUPS, default="all")
+    parser.add_argument("--defaults-only", action="store_true", help="each method with its default: no grids")
     options = parser.parse_args()
+    run = partial(compare, peers=options.peers, defaults_only=options.defaults_only)
+    streams = tasks(options.rows)
     table = []
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for line in pool.map(compare, tasks(options.rows)):
-            print("done:", " | ".join(line.values()), flush=True)
-            table.append(line)
+    for n_done, (_, line) in enumerate(completed(run, streams, options.jobs), 1):
+        print(f"{n_done} of {len(streams)}:", " | ".join(line.values()), flush=True)
+        table.append(line)
+    order = [task.name for task in streams]
+    table.sort(key=lambda line: order.index(line["stream"]))
     report("others", table)
+    for title in ("linear peer", "peer", "peer+lags", "of all", "of all at their defaults"):
+        print(count_as_good(table, title))
 
 
 if __name__ == "__main__":

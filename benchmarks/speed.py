@@ -289,7 +289,7 @@ def state(p: int = 100) -> Iterator[Line]:
     """What a checkpoint of the default holds."""
     X, y = next(batches(p, FEW_ROWS))
     model = RAPRegressor().partial_fit(X, y)
-    n_bytes = sum(array.nbytes for array in model.learners_[0].state().values())
+    n_bytes = len(model.learners_[0].pack())
     yield size("state of the default vs p^2 doubles", p, n_bytes, 8 * p * p, 40.0)
 
 

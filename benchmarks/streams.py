@@ -1,6 +1,7 @@
 """The leaderboard on twelve real streams: all methods, all settings, one line per stream.
 
     python benchmarks/streams.py --data ../shared/data [--tasks usenet1 elec2] [--methods streamlasso river] [--lagged]
+    python benchmarks/streams.py --data ../shared/data --peers all --defaults-only [--whole --tasks elec2 bike_sharing]
 
 The features of a row hold only what is known before its response. Writes leaderboard.csv, summary.md, leaderboard.png
 and .svg; an interrupted run continues from leaderboard.csv.
@@ -9,6 +10,7 @@ and .svg; an interrupted run continues from leaderboard.csv.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,11 +20,11 @@ import pyarrow
 from pyarrow import compute, csv
 
 from common import RESULTS
-from streamlasso.bench.entries import METHODS
+from streamlasso.bench.entries import GROUPS, METHODS
 from streamlasso.bench.figures import draw_leaderboard
-from streamlasso.bench.leaderboard import run_leaderboard
+from streamlasso.bench.leaderboard import LIMIT, run_leaderboard
 from streamlasso.bench.summary import leaderboard_summary, write_summary
-from streamlasso.bench.task import Task
+from streamlasso.bench.task import Task, with_lags
 from streamlasso.report.page import write_figure
 
 #: Rows of a stream that are used by default.
@@ -60,9 +62,7 @@ frm_returns, hcp_rest, nyu_rest, ozone8h, senate_101_109, usenet1, yeast_cellcyc
 
 
 def _with_lag(task: Task) -> Task:
-    before = np.log1p(task.y[:-1]) if task.family == "poisson" else task.y[:-1]
-    X = np.column_stack([task.X, np.concatenate([[0.0], before])])
-    return replace(task, name=f"{task.name} lagged", X=X, names=[*task.names, "previous response"])
+    return replace(with_lags(task, [1]), name=f"{task.name} lagged")
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -249,14 +249,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, required=True, help="the directory with the streams' folders")
     parser.add_argument("--out", type=Path, default=RESULTS / "streams", help="the directory for the results")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, help="default: all that are installed")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, help="default: those of --peers that are installed")
+    parser.add_argument("--peers", choices=GROUPS, default="quick", help="all: trees, and all methods with lags, too")
+    parser.add_argument("--defaults-only", action="store_true", help="each method with its default: no grids")
     parser.add_argument("--rows", type=int, default=ROWS, help="the first rows of each stream")
+    parser.add_argument("--whole", action="store_true", help="all rows of each stream")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds for one setting on one stream")
     parser.add_argument("--lagged", action="store_true", help="the previous response as one more feature")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--redo", nargs="+", choices=METHODS, default=(), help="methods to run again")
     given = parser.parse_args(arguments)
-    tasks = [load_task(name, given.data, given.rows, lagged=given.lagged) for name in given.tasks]
-    table = run_leaderboard(tasks, given.out, methods=given.methods, jobs=given.jobs, redo=given.redo, progress=True)
+    rows = sys.maxsize if given.whole else given.rows
+    tasks = [load_task(name, given.data, rows, lagged=given.lagged) for name in given.tasks]
+    chosen = dict(methods=given.methods, peers=given.peers, defaults_only=given.defaults_only, redo=given.redo)
+    table = run_leaderboard(tasks, given.out, limit=given.limit, jobs=given.jobs, progress=True, **chosen)
     print(write_leaderboard(table, given.out))
 
 

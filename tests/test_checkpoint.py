@@ -5,6 +5,7 @@ import json
 import os
 import pickle
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -19,12 +20,12 @@ from safetensors.numpy import save_file
 from sklearn.exceptions import NotFittedError
 
 import streamlasso
-from streamlasso import RAPClassifier, RAPRegressor, checkpoint, families, memories, penalties, river, tuners
+from streamlasso import RAPClassifier, RAPRegressor, checkpoint, compact, families, memories, penalties, river, tuners
 from streamlasso.families import Gaussian
 from streamlasso.memories import Window
 from streamlasso.penalties import ElasticNet, Ridge
 from streamlasso.tuners import SGD, Fixed, LogRMS, Tuner
-from support.forgery import forged, loaded, numbers, reshape, set_at, words
+from support.forgery import forged_file, loaded, numbers, reshape, set_at, words
 
 N, P = 60, 4
 CUTS = (1, 2, 9, 30, 47)
@@ -247,10 +248,14 @@ def test_anyone_can_read_it(saved):
     record = record_of(saved)
     assert record["class"] == "streamlasso.RAPRegressor"
     assert record["streamlasso"] == streamlasso.__version__
-    assert record["engine"]["memory"] == {"type": "Forgetting", "r": 0.95}
-    assert record["settings"]["memory"] == 0.95
     with safe_open(saved, framework="np") as file:
-        assert file.get_tensor("0/moments.S").shape == (P, P)
+        model = file.get_tensor("model").tobytes()
+    assert model[:8] == b"\x89SLASSO\n"
+    n_features, n_words, n_numbers = struct.unpack_from("<QQQ", model, 24)
+    words = json.loads(model[48 : 48 + n_words])
+    assert n_features == P and len(model) == 48 + n_words + n_numbers
+    assert words["engine"]["memory"] == {"type": "Forgetting", "r": 0.95}
+    assert words["settings"]["memory"] == 0.95
 
 
 def test_the_same_model_is_the_same_file(path, tmp_path):
@@ -472,8 +477,6 @@ def put(*keys_and_value):
 
 
 FORGERIES = {
-    "another format": put("format", "x"),
-    "version of words": put("version", "one"),
     "part of Python": put("settings", "tuner", {"type": "eval", "source": "1"}),
     "half a part": put("settings", "tuner", {"type": "Fixed"}),
     "bad part": put("engine", "memory", {"type": "Forgetting", "r": 2.0}),
@@ -485,9 +488,13 @@ FORGERIES = {
     "names of another width": put("labels", "feature_names_in_", {"type": "array", "dtype": "O", "items": ["a"]}),
     "records for labels": put("labels", "feature_names_in_", {"type": "array", "dtype": "i4,i4", "items": [1]}),
     "endless labels": put("labels", "feature_names_in_", {"type": "array", "dtype": "<U999999999", "items": ["a"] * 4}),
-    "no learners": put("learners", 0),
-    "many learners": put("learners", 3),
-    "uncountable learners": put("learners", 10**18),
+    "no learners": put("states", []),
+    "many learners": put("states", [8, 8, 8]),
+    "a learner of less than nothing": put("states", [10**6, -(10**6)]),
+    "uncountable learners": put("states", 10**18),
+    "labels that are a bomb": put(
+        "labels", "feature_names_in_", {"type": "array", "dtype": "<U262144", "items": [""] * 3000}
+    ),
     "another family": put("engine", "family", {"type": "Poisson"}),
     "another memory": put("engine", "memory", {"type": "Window", "n": 10}),
     "endless memory": put("engine", "memory", {"type": "Window", "n": 10**17}),
@@ -512,7 +519,6 @@ FORGERIES = {
     "member that is not there": set_at("0/active.members", P, 0),
     "member before the first": set_at("0/active.members", -1, 0),
     "member twice": set_at("0/active.members", 0),
-    "members of another type": reshape("0/active.members", 1),
     "members without coefficients": reshape("0/active.solution", (0, 2)),
     "sign other than 1 and -1": set_at("0/active.solution", 0.5, 0, 1),
     "factor of zero": set_at("0/active.factor", 0.0),
@@ -536,14 +542,73 @@ FORGERIES = {
 
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forged_file_is_refused(saved, name):
-    refusal(RAPRegressor, saved, forged(saved.read_bytes(), FORGERIES[name]))
+    refusal(RAPRegressor, saved, forged_file(saved.read_bytes(), FORGERIES[name]))
 
 
-def test_a_file_of_a_newer_format_asks_for_an_upgrade(saved):
-    data = forged(saved.read_bytes(), lambda record, _: record.update(version=2, streamlasso="9.9"))
+@pytest.mark.parametrize(
+    "version,advice", [(1, "Save the model again"), (checkpoint.VERSION + 1, "pip install --upgrade streamlasso")]
+)
+def test_a_file_of_another_format_says_what_to_do(saved, monkeypatch, version, advice):
+    model = checkpoint._tensors(saved.read_bytes())["model"].tobytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "VERSION", version)
+        data = checkpoint.as_file(model, "streamlasso.RAPRegressor")
     message = refusal(RAPRegressor, saved, data)
-    assert "format 2, written by streamlasso 9.9" in message
-    assert "pip install --upgrade streamlasso" in message
+    assert f"format {version}, written by streamlasso {streamlasso.__version__}" in message
+    assert advice in message
+
+
+@pytest.mark.parametrize("edit", [{"format": "x"}, {"version": "one"}, {"notes": 3}], ids=str)
+def test_a_file_with_another_record_is_refused(saved, monkeypatch, edit):
+    model = checkpoint._tensors(saved.read_bytes())["model"].tobytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint.json, "dumps", lambda record, **_: json.JSONEncoder().encode({**record, **edit}))
+        data = checkpoint.as_file(model, "streamlasso.RAPRegressor")
+    assert "not a streamlasso checkpoint" in refusal(RAPRegressor, saved, data)
+
+
+# --- bytes ---------------------------------------------------------------------------------------------------------
+
+
+def every_face():
+    X = rows()
+    yield RAPRegressor().fit(X, X[:, 0])
+    yield RAPClassifier(tuner=LogRMS()).fit(X, labels(X, ["a", "b", "c"]))
+    for face, y in ((river.RAPRegressor(), 1.5), (river.RAPClassifier(), "yes")):
+        for x in X.tolist():
+            face.learn_one(dict(zip("abcd", x, strict=True)), y)
+        yield face
+
+
+@pytest.mark.parametrize(
+    "model", list(every_face()), ids=lambda model: f"{type(model).__module__}-{type(model).__name__}"
+)
+def test_a_file_holds_the_bytes_of_the_model(path, model):
+    data = model.to_bytes()
+    model.save(path)
+    assert data in path.read_bytes()
+    again = type(model).from_bytes(data)
+    assert again.to_bytes() == data
+    assert bits(again) == bits(model)
+
+
+def test_every_altered_or_missing_byte_is_found_in_bytes_too(saved):
+    data = bytearray(RAPRegressor.load(saved).to_bytes())
+    for at in range(len(data)):
+        data[at] ^= 1
+        with pytest.raises(ValueError, match=r"Upgrade|Save the model again|cut short or altered"):
+            RAPRegressor.from_bytes(bytes(data))
+        data[at] ^= 1
+        with pytest.raises(ValueError, match="cut short or altered"):
+            RAPRegressor.from_bytes(bytes(data[:at]))
+    with pytest.raises(ValueError, match=r"not a streamlasso\.RAPClassifier"):
+        RAPClassifier.from_bytes(bytes(data))
+
+
+def test_bytes_of_a_model_that_has_seen_nothing():
+    with pytest.raises(NotFittedError):
+        RAPRegressor().to_bytes()
+    assert river.RAPRegressor.from_bytes(river.RAPRegressor().to_bytes()).predict_one({"a": 1.0}) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -565,7 +630,7 @@ def test_forged_names_and_classes_are_refused(path, edit):
     for x in rows(12).tolist():
         model.learn_one(dict(zip("abcd", x, strict=True)), x[0] > 0)
     model.save(path)
-    refusal(river.RAPClassifier, path, forged(path.read_bytes(), edit))
+    refusal(river.RAPClassifier, path, forged_file(path.read_bytes(), edit))
 
 
 def fuzzed():
@@ -575,7 +640,7 @@ def fuzzed():
         y = responses(family, X)
         for memory, factor in [(0.9, None), (Window(10), None), (0.9, [0, 1, 1, 1]), (Window(10), [0, 1, 1, 1])]:
             model = RAPRegressor(family, memory, ElasticNet(0.9), LogRMS(), penalty_factor=factor, history=6)
-            yield checkpoint._as_bytes(model.fit(X, y))
+            yield compact.to_bytes(model.fit(X, y))
 
 
 FUZZED = list(fuzzed())

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles.mixtures import COMPETITIONS
-from streamlasso import RAPClassifier, RAPRegressor, checkpoint, families, river
+from streamlasso import RAPClassifier, RAPRegressor, checkpoint, compact, families, river
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting, Window
 from streamlasso.penalties import ElasticNet
@@ -155,9 +155,8 @@ FORGERIES = {
     "a status before the first": set_at("0/experts0/codes", -1, 1),
     "a status of the mixture beyond the last": set_at("0/seen", 4, 1),
     "a memory from the future": set_at("0/began", 10**6, 2),
-    "a first memory that is not there": set_at("0/began", 0, 0),
-    "a memory that began before it all": set_at("0/began", -1, 2),
-    "a memory that is there and is not": set_at("0/shares/alive", 0, 1),
+    "a first memory that is not there": set_at("0/began", -1, 0),
+    "a memory that began before it all": set_at("0/began", -2, 2),
     "a weight that is no number": set_at("0/shares/w", np.nan, 0, 0),
     "an infinite weight": set_at("0/shares/w", np.inf, 2, 1),
     "a negative weight": set_at("0/shares/w", -0.5, 2, 1),
@@ -186,12 +185,12 @@ FORGERIES = {
 @pytest.fixture(scope="module")
 def small_file():
     X = rows()
-    return checkpoint._as_bytes(RAPRegressor(tuner=SMALL).fit(X, responses(Gaussian(), X)))
+    return compact.to_bytes(RAPRegressor(tuner=SMALL).fit(X, responses(Gaussian(), X)))
 
 
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forged_file_is_refused(path, small_file, name):
-    path.write_bytes(forged(small_file, FORGERIES[name]))
+    path.write_bytes(checkpoint.as_file(forged(small_file, FORGERIES[name]), "streamlasso.RAPRegressor"))
     with pytest.raises(ValueError, match="its contents do not"):
         RAPRegressor.load(path)
 
@@ -201,8 +200,8 @@ def test_a_small_file_cannot_ask_for_much_room(path):
     import tracemalloc
 
     X = np.random.default_rng(0).normal(size=(30, 60))
-    data = checkpoint._as_bytes(RAPRegressor(tuner=SMALL).fit(X, X[:, 0]))
-    path.write_bytes(forged(data, tuner(starts=1000)))
+    data = compact.to_bytes(RAPRegressor(tuner=SMALL).fit(X, X[:, 0]))
+    path.write_bytes(checkpoint.as_file(forged(data, tuner(starts=1000)), "streamlasso.RAPRegressor"))
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match="its contents do not"):
@@ -226,7 +225,7 @@ def fuzzed():
         y = responses(family, X)
         for memory, tuner, factor in kinds:
             model = RAPRegressor(family, memory, ElasticNet(0.9), tuner, penalty_factor=factor, history=6)
-            yield checkpoint._as_bytes(model.fit(X, y))
+            yield compact.to_bytes(model.fit(X, y))
 
 
 FUZZED = list(fuzzed())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from streamlasso import RAPClassifier, RAPRegressor, checkpoint, families, penalties, progressive, tuners
+from streamlasso import RAPClassifier, RAPRegressor, compact, families, penalties, progressive, tuners
 from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork
 from streamlasso.river import RAPRegressor as RiverRegressor
@@ -99,7 +99,7 @@ def test_one_line_makes_it_a_word(words, part, stream, monkeypatch):
 
 def test_one_line_puts_a_family_into_the_command_and_its_report(stream, tmp_path, monkeypatch):
     monkeypatch.setitem(families.FAMILIES, Robust.name, Robust)
-    monkeypatch.setitem(checkpoint.PARTS, "Robust", Robust)
+    monkeypatch.setitem(compact.PARTS, "Robust", Robust)
     X, y = stream
     table = "\n".join(",".join(map(str, row)) for row in np.column_stack([X, y]))
     (tmp_path / "stream.csv").write_text("a,b,c,d,y\n" + table, encoding="utf-8")

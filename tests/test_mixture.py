@@ -210,6 +210,42 @@ def test_a_class_never_seen_is_improbable():
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+def rare(seed, n=600):
+    """Flags that are up in one row of twenty, and events in one of fifty that have nothing to do with them."""
+    rng = np.random.default_rng(seed)
+    return (rng.random((n, 15)) < 0.05).astype(float), (rng.random(n) < 0.02).astype(float)
+
+
+@pytest.mark.parametrize("exchanged", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_flag_that_met_one_rare_event_does_not_announce_the_next(seed, exchanged):
+    """Of so few events none is certain: at most the square of the odds after k of them and nothing else, 2k + 1."""
+    X, event = rare(seed)
+    model = RAPRegressor(family="binomial", tuner=Mixture(carry=False))
+    trace = progressive(model, X, 1 - event if exchanged else event)
+    predicted = 1 - trace.prediction if exchanged else trace.prediction
+    before = np.cumsum(event) - event
+    odds = (2 * before + 1) ** 2
+    assert np.all(predicted[10:] <= (odds / (1 + odds))[10:] + 1e-9)
+
+
+def test_rare_events_without_a_cause_cost_little():
+    """About one per cent of the running mean's loss, with 40 events in 2,000 rows."""
+    traces = [progressive(RAPRegressor(family="binomial"), *rare(seed, n=2000)) for seed in range(6)]
+    assert np.mean([trace.loss[50:].mean() / trace.baseline[50:].mean() for trace in traces]) < 1.015
+
+
+@pytest.mark.parametrize("family", [Gaussian(), Poisson(), Binomial()], ids=str)
+def test_where_nothing_can_be_learnt_it_costs_next_to_nothing(family):
+    ratios = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(1000, 15))
+        trace = progressive(RAPRegressor(family=family), X, family.sample(rng, np.zeros(1000)))
+        ratios.append((trace.loss - trace.least_loss)[50:].mean() / (trace.baseline - trace.least_loss)[50:].mean())
+    assert np.mean(ratios) < 1.003
+
+
 @every_family
 def test_duplicate_and_constant_columns(family):
     X = rows(100)

@@ -1,6 +1,7 @@
 """The river face: river's checks, the bits of the scikit-learn face, batches, pipelines, parts written in Python."""
 
 import copy
+import functools
 import itertools
 import math
 import pickle
@@ -223,9 +224,7 @@ def test_columns_of_any_numeric_type_and_index():
 
 
 def test_in_a_pipeline_it_beats_the_running_mean():
-    # One model: what a scaler says of a row before and after it has learnt it differs, and the default's young memories
-    # take such differences seriously (docs/mixture.md).
-    model = preprocessing.StandardScaler() | RAPRegressor(tuner=LogRMS())
+    model = preprocessing.StandardScaler() | RAPRegressor()
     score = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE()).get()
     mean, baseline = stats.Mean(), metrics.MAE()
     for _, y in datasets.TrumpApproval():
@@ -334,35 +333,93 @@ def test_without_river_the_error_names_the_extra(missing):
 
 # --- behind a scaler --------------------------------------------------------------------------------------------------
 
+SCALERS = [preprocessing.StandardScaler, preprocessing.MinMaxScaler, preprocessing.RobustScaler]
+#: River's data sets that come with it and have features, dates apart; of SolarFlare one of three responses.
+BUNDLED = {
+    "TrumpApproval": (datasets.TrumpApproval, RAPRegressor),
+    "ChickWeights": (datasets.ChickWeights, RAPRegressor),
+    "WaterFlow": (datasets.WaterFlow, RAPRegressor),
+    "SolarFlare": (datasets.SolarFlare, RAPRegressor),
+    "Phishing": (datasets.Phishing, RAPClassifier),
+    "Bananas": (datasets.Bananas, RAPClassifier),
+    "ImageSegments": (datasets.ImageSegments, RAPClassifier),
+}
+#: Its running estimate of a flag's interquartile range goes to 0, and 1 becomes a million: that costs one model that
+#: never forgets 44 %, and river's forest 12 %.
+BREAKS_FLAGS = {("ImageSegments", preprocessing.RobustScaler)}
+
 
 def numbers_of(data, n=1000):
     for x, y in itertools.islice(data, n):
-        yield {name: float(value) for name, value in x.items() if isinstance(value, (int, float))}, y
+        row = {name: float(value) for name, value in x.items() if isinstance(value, (int, float))}
+        yield row, y["c-class-flares"] if isinstance(y, dict) else y
 
 
-def mean_absolute_error(model, data):
-    metric = metrics.MAE()
+def mean_loss(model, data, classes=False):
+    """Mean absolute error, or log loss."""
+    losses = []
     for x, y in numbers_of(data):
-        metric.update(y, model.predict_one(x))
+        if classes:
+            losses.append(-math.log(max(model.predict_proba_one(x).get(y, 0.0), 1e-4)))
+        else:
+            losses.append(abs(y - model.predict_one(x)))
         model.learn_one(x, y)
-    return metric.get()
+    return sum(losses) / len(losses)
 
 
-@pytest.mark.parametrize(
-    "scaler", [preprocessing.StandardScaler, preprocessing.MinMaxScaler, preprocessing.RobustScaler]
-)
+@functools.cache
+def bare_loss(name):
+    data, kind = BUNDLED[name]
+    return mean_loss(kind(), data(), kind is RAPClassifier)
+
+
+@pytest.mark.parametrize("scaler", SCALERS)
 def test_a_running_scaler_in_front_of_a_trend_does_little_harm(scaler):
     """A standardised trend hardly moves within a young memory, whose coefficients were in the thousands."""
-    assert mean_absolute_error(scaler() | RAPRegressor(), datasets.TrumpApproval()) < 0.35
+    assert mean_loss(scaler() | RAPRegressor(), datasets.TrumpApproval()) < 0.25
 
 
-@pytest.mark.parametrize(
-    "scaler", [preprocessing.StandardScaler, preprocessing.MinMaxScaler, preprocessing.RobustScaler]
-)
-@pytest.mark.parametrize("data", [datasets.ChickWeights, datasets.WaterFlow], ids=lambda data: data.__name__)
-def test_a_running_scaler_costs_at_most_a_tenth(data, scaler):
-    bare = mean_absolute_error(RAPRegressor(), data())
-    assert mean_absolute_error(scaler() | RAPRegressor(), data()) < 1.1 * bare
+@pytest.mark.parametrize("scaler", SCALERS)
+@pytest.mark.parametrize("name", BUNDLED)
+def test_a_running_scaler_costs_at_most_a_tenth(name, scaler, request):
+    if (name, scaler) in BREAKS_FLAGS:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="the scaler itself loses what rare flags say"))
+    data, kind = BUNDLED[name]
+    assert mean_loss(scaler() | kind(), data(), kind is RAPClassifier) < 1.1 * bare_loss(name)
+
+
+@pytest.mark.parametrize("kind", [RAPRegressor, RAPClassifier])
+def test_a_row_that_was_predicted_is_learnt_as_one_that_was_not(kind):
+    """To the bit, where it is the same row; and where the row predicted last is quite another one."""
+    X = rows()
+    y = (X[:, 0] > 0).tolist() if kind is RAPClassifier else responses(Gaussian(), X).tolist()
+    silent, asked, elsewhere = kind(), kind(), kind()
+    for x, value in zip(dicts(X), y, strict=True):
+        silent.learn_one(x, value)
+        asked.predict_one(x)
+        asked.learn_one(x, value)
+        elsewhere.predict_one({name: 100 + number for name, number in x.items()})
+        elsewhere.learn_one(x, value)
+    assert bits(asked) == bits(elsewhere) == bits(silent)
+
+
+def test_experts_are_evaluated_on_what_they_predicted():
+    """The row is shown a little differently when it is learnt: what an expert would have said of that is no merit.
+
+    A drifting feature is shown 3 % of its range too high when it is predicted. Only a model that knows its error there
+    can tell how far to trust the feature.
+    """
+    rng = np.random.default_rng(0)
+    model, blind = RAPRegressor(), RAPRegressor()
+    errors, blind_errors = [], []
+    for t in range(600):
+        x, y = t / 600, 100 * t / 600 + rng.normal()
+        shown = {"x": x + 0.03 * rng.normal()}
+        errors.append(abs(y - model.predict_one(shown)))
+        blind_errors.append(abs(y - copy.deepcopy(blind).predict_one(shown)))
+        model.learn_one({"x": x}, y)
+        blind.learn_one({"x": x}, y)
+    assert np.mean(errors[100:]) < 0.9 * np.mean(blind_errors[100:])
 
 
 def test_before_the_first_row_no_value_matters():

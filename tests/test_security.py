@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streamlasso import RAPRegressor
-from support.forgery import forged
+from support.forgery import forged_file
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_a_checkpoint_cannot_name_other_classes(saved, part, name):
     def edit(record, tensors):
         record["engine"][part] = {"type": name, "command": "true"}
 
-    saved.write_bytes(forged(saved.read_bytes(), edit))
+    saved.write_bytes(forged_file(saved.read_bytes(), edit))
     with pytest.raises(ValueError):
         RAPRegressor.load(saved)
 

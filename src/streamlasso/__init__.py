@@ -7,18 +7,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from streamlasso._merge import merge
     from streamlasso._progressive import progressive
     from streamlasso.estimators import RAPClassifier, RAPRegressor
     from streamlasso.trace import Trace
+    from streamlasso.wide import WideClassifier, WideRegressor
 
 __version__ = "0.1.0"
 
-__all__ = ["RAPClassifier", "RAPRegressor", "Trace", "progressive"]
+__all__ = ["RAPClassifier", "RAPRegressor", "Trace", "WideClassifier", "WideRegressor", "merge", "progressive"]
 
 _MODULES = {
     "RAPClassifier": "streamlasso.estimators",
     "RAPRegressor": "streamlasso.estimators",
     "Trace": "streamlasso.trace",
+    "WideClassifier": "streamlasso.wide",
+    "WideRegressor": "streamlasso.wide",
+    "merge": "streamlasso._merge",
     "progressive": "streamlasso._progressive",
 }
 

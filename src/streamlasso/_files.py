@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -19,7 +19,7 @@ def whole_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[B
     which need not outlive a crash of the machine.
     """
     final = Path(os.path.realpath(path))
-    temporary = final.with_name(f".streamlasso-{os.urandom(8).hex()}.tmp")
+    temporary = final.with_name(f"{_temporary_name(final)}{os.urandom(8).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             if final.exists():
@@ -35,6 +35,75 @@ def whole_file(path: str | os.PathLike[str], *, sync: bool = True) -> Iterator[B
         raise
     if sync:
         sync_directory(final.parent)
+
+
+def _temporary_name(final: Path) -> str:
+    """What the names of unfinished files of this one begin with."""
+    return f".streamlasso-{final.name[:100]}-"
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Unfinished files of this one that a killed process has left; nobody may be writing it."""
+    final = Path(os.path.realpath(path))
+    for leftover in final.parent.glob("*.tmp") if final.parent.is_dir() else ():
+        if leftover.name.startswith(_temporary_name(final)):
+            leftover.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone_with(path: str | os.PathLike[str]) -> Iterator[None]:
+    """The file for this block alone; an error if another process has it. The lock ends with the process at the latest.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, alone_with(Path(folder, "run")):
+    ...     try:
+    ...         with alone_with(Path(folder, "run")):
+    ...             pass
+    ...     except ValueError as refusal:
+    ...         print(str(refusal).removeprefix(folder))
+    /run is in use by another streamlasso: wait for its end, or use another file
+    """
+    final = Path(os.path.realpath(path))
+    lock = final.with_name(f".{final.name[:200]}.lock")
+    file = _locked(lock, path)
+    try:
+        yield
+    finally:
+        # Windows does not remove an open file: there it stays.
+        with suppress(PermissionError):
+            lock.unlink(missing_ok=True)
+        file.close()
+
+
+def _locked(lock: Path, path: str | os.PathLike[str]) -> BinaryIO:
+    while True:
+        file = open(lock, "ab")  # noqa: SIM115
+        try:
+            _lock(file.fileno())
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+                file.close()
+                raise ValueError(
+                    f"{os.fspath(path)} is in use by another streamlasso: wait for its end, or use another file"
+                ) from error
+            # A file system without locks.
+            return cast(BinaryIO, file)
+        # Whoever had it before may have removed the file since it was opened here.
+        if lock.exists() and os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+            return cast(BinaryIO, file)
+        file.close()
+
+
+def _lock(descriptor: int) -> None:
+    """For this process alone, or an OSError."""
+    try:
+        import fcntl
+    except ImportError:
+        import msvcrt
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        return
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes, *, sync: bool = True) -> Path:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from streamlasso.baselines import RunningMean
-from streamlasso.core.engine import Engine
+from streamlasso.core.engine import Engine, learn_together
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.core.selected import Selected
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import losses_of
-from streamlasso.estimators.validation import as_before_if_refused
+from streamlasso.estimators.turns import counting, learning
 from streamlasso.report.spread import spread_of_rows
 from streamlasso.report.summarise import rows_per_stretch
 from streamlasso.trace import SelectedPath, Trace
@@ -41,7 +40,8 @@ def progressive(
 
     The model learns in place, as by `partial_fit(X, y)`: a new model starts here, a fitted one continues. A new
     classifier takes its classes from y; name classes that come later in a first `partial_fit`. All rows are checked
-    before the first is learnt. After an error or an interruption the model is as it was before the call.
+    before the first is learnt. After an error the model is as it was before the call. Ctrl-C stops between two rows:
+    the model has learnt those before, and the `KeyboardInterrupt` has their number, `rows_learnt`, and their `trace`.
 
     Parameters
     ----------
@@ -68,14 +68,21 @@ def progressive(
     """
     if not isinstance(model, RAPRegressor | RAPClassifier):
         raise TypeError(f"model={model!r} is no model of streamlasso: use a RAPRegressor or RAPClassifier")
-    new = not hasattr(model, "learners_")
-    start = 0 if new else model.n_seen_
-    with as_before_if_refused(model):
+    with learning(model):
+        new = not hasattr(model, "learners_")
+        start = 0 if new else model.n_seen_
         rows = model._ready(X, y, sample_weight, reset=new)
-        with _all_or_none(model, rows):
-            shown = ShownModels(start, len(rows.X), rows.learners[0].settings["batch_size"])
-            record, path = learn_rows(rows, coef, progress, shown)
-            return _trace(model._settle(rows), rows, start, record, path, shown.path())
+        shown = ShownModels(start, len(rows.X), rows.learners[0].settings["batch_size"])
+        record, path = room_for(rows, coef)
+        with counting(len(rows.X)) as learnt:
+            try:
+                with model._settled(rows, learnt):
+                    _learn_all(rows, record, path, progress, shown, learnt)
+            except BaseException as error:
+                if learnt[0]:
+                    error.trace = _partial(model, rows, start, record, path, shown, int(learnt[0]))  # type: ignore
+                raise
+            return _trace(model, rows, start, record, path, shown.path())
 
 
 class ShownModels:
@@ -103,37 +110,66 @@ class ShownModels:
         return SelectedPath(np.array(self.t), **columns)
 
 
-def learn_rows(
-    rows: Rows, coef: bool, progress: bool | None, shown: ShownModels | None = None
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The record of each row (learner, row, RECORD); if asked for, intercept and coefficients after each row."""
-    n_rows, n_features = rows.X.shape
-    record = np.empty((len(rows.learners), n_rows, len(RECORD)))
-    path = np.empty((len(rows.learners), n_rows, 1 + n_features)) if coef else None
+def learn_rows(rows: Rows) -> np.ndarray:
+    """The record of each row (learner, row, RECORD)."""
+    record, _ = room_for(rows, False)
+    _learn_pieces(rows, record, None, False, None, np.zeros(1, dtype=np.int64))
+    return record
+
+
+def room_for(rows: Rows, coef: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    """For the record of each row (learner, row, RECORD) and, if asked for, intercept and coefficients after it."""
+    shape = len(rows.learners), len(rows.X)
+    return np.empty((*shape, len(RECORD))), np.empty((*shape, 1 + rows.X.shape[1])) if coef else None
+
+
+def _learn_pieces(
+    rows: Rows,
+    record: np.ndarray,
+    path: np.ndarray | None,
+    progress: bool | None,
+    shown: ShownModels | None,
+    learnt: np.ndarray,
+) -> None:
+    n_rows = len(rows.X)
     every = n_rows if shown is None else shown.every
     for piece in _with_progress(_pieces(rows, every), n_rows, progress):
         weights = None if rows.weights is None else rows.weights[piece]
-        for k, (learner, target) in enumerate(zip(rows.learners, rows.targets, strict=True)):
-            coefs = None if path is None else path[k, piece]
-            learner.learn(rows.X[piece], target[piece], weights, record[k, piece], coefs)
+        targets = [target[piece] for target in rows.targets]
+        coefs = None if path is None else path[:, piece]
+        learn_together(rows.learners, rows.X[piece], targets, weights, record[:, piece], coefs, learnt)
         if shown is not None and (piece.stop % every == 0 or piece.stop == n_rows):
             shown.add(piece.stop - 1, rows.learners)
-    return record, path
 
 
-@contextmanager
-def _all_or_none(model: RAPRegressor | RAPClassifier, rows: Rows) -> Iterator[None]:
-    """After an error or an interruption the model is as it was: a new one has learnt nothing."""
-    before = set(vars(model))
-    states = [learner.state() for learner in rows.learners]
+def _learn_all(
+    rows: Rows,
+    record: np.ndarray,
+    path: np.ndarray | None,
+    progress: bool | None,
+    shown: ShownModels,
+    learnt: np.ndarray,
+) -> None:
+    """A family or tuner written in Python may raise: then the learners are as before the first piece."""
+    compiled = all(learner.compiled for learner in rows.learners)
+    before = [] if compiled else [learner.pack() for learner in rows.learners]
     try:
-        yield
+        _learn_pieces(rows, record, path, progress, shown, learnt)
     except BaseException:
-        for learner, state in zip(rows.learners, states, strict=True):
-            learner.restore(state)
-        for name in vars(model).keys() - before:
-            delattr(model, name)
+        if before:
+            learnt[0] = 0
+            for learner, state in zip(rows.learners, before, strict=True):
+                learner.unpack(state)
         raise
+
+
+def _partial(
+    model: Any, rows: Rows, start: int, record: np.ndarray, path: np.ndarray | None, shown: ShownModels, n: int
+) -> Trace:
+    """The trace of the first n rows, which were learnt."""
+    if start + n - 1 not in shown.t:
+        shown.add(n - 1, rows.learners)
+    return _trace(model, rows.first(n), start, record[:, :n], None if path is None else path[:, :n], shown.path())
 
 
 def _pieces(rows: Rows, every: int) -> Iterator[slice]:

@@ -1,9 +1,32 @@
-"""Numbers, counts and lists as people read them."""
+"""Numbers, counts, lists and other people's text as people read them."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
+
+#: What a terminal may obey, or that hides what is printed: control characters, changes of direction, half characters.
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    """Text that a terminal only shows: anything it could obey is spelt out.
+
+    >>> print(plain("\x1b[2Jload [kW]"))
+    \\x1b[2Jload [kW]
+    """
+    return UNPRINTABLE.sub(lambda found: found[0].encode("unicode_escape", "surrogatepass").decode(), text)
+
+
+def shortened(value: object, most: int = 60) -> str:
+    """A cell for a message, which may be a book.
+
+    >>> shortened("9" * 400, most=10)
+    '9999999999... (400 characters)'
+    """
+    text = str(value)
+    return text if len(text) <= most else f"{text[:most]}... ({len(text):,} characters)"
 
 
 def number(value: float) -> str:

@@ -11,6 +11,7 @@ from typing import Literal
 from cyclopts import App, CycloptsError
 
 from streamlasso import __version__
+from streamlasso._text import plain
 from streamlasso.bench.cli import bench
 from streamlasso.network.cli import network, replay
 from streamlasso.reproduce.cli import reproduce
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _refuse(words: str) -> int:
-    print("streamlasso:", " ".join(words.split()), file=sys.stderr)
+    print("streamlasso:", plain(" ".join(words.split())), file=sys.stderr)
     return 2
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from copy import copy
 from html import escape
 from numbers import Real
@@ -16,13 +16,14 @@ try:
 except ImportError as error:
     raise ImportError('streamlasso.river needs river and pandas: pip install "streamlasso[river]"') from error
 
-from streamlasso import checkpoint
+from streamlasso import checkpoint, compact
 from streamlasso._html import learnt_html
 from streamlasso.core.dict_rows import DictRows, number
-from streamlasso.core.engine import Engine
+from streamlasso.core.engine import Engine, learn_together
 from streamlasso.core.selected import Selected
 from streamlasso.core.values import first_unfit
 from streamlasso.estimators.coefficients import SelectedByClass, with_names
+from streamlasso.estimators.intervals import ends_of, levels_of, quantiles_of
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -34,17 +35,27 @@ from streamlasso.estimators.multiclass import (
     with_new_class,
 )
 from streamlasso.estimators.parameters import ATTRIBUTES, FAMILY, METHOD, NAMED_PARAMETERS, Parameters
+from streamlasso.estimators.turns import (
+    CopiedWhole,
+    behind_the_gate_of,
+    between_rows,
+    claimed,
+    counting,
+    gate_of,
+    publish,
+)
 from streamlasso.families import Binomial
 from streamlasso.settings import build_learner
+from streamlasso.wide.named import WideClassifier, WideRegressor
 
-__all__ = ["RAPClassifier", "RAPRegressor", "StreamEncoder"]
+__all__ = ["RAPClassifier", "RAPRegressor", "StreamEncoder", "WideClassifier", "WideRegressor"]
 
 #: What features are, for both estimators.
 NAMES = """Features have names. A new name is a feature that was 0 until now; a name absent from a row is 0 there. A row
     with a value that is not a finite number is refused, and changes nothing."""
 
 
-class _RAP(Parameters):
+class _RAP(CopiedWhole, Parameters):
     """What both estimators share: learners as wide as the columns that the names have."""
 
     columns_: DictRows
@@ -58,20 +69,35 @@ class _RAP(Parameters):
         self.learners_ = [build_learner(self.columns_.width, settings)]
 
     def save(self, path: Any) -> None:
-        """Write the model to `path` (safetensors); the file appears whole or not at all."""
-        checkpoint.save(self, path)
+        """Write the model to `path` (safetensors); the file appears whole or not at all.
+
+        While another thread learns, it is the model between two rows.
+        """
+        checkpoint.save(copy(self), path)
 
     @classmethod
     def load(cls, path: Any) -> Self:
         """The model that `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
         return checkpoint.load(cls, path)
 
+    @between_rows
+    def to_bytes(self) -> bytes:
+        """The model as bytes, for a database or a message; `save` writes the same."""
+        return compact.to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The model that `to_bytes` gave. No code of theirs is run, and bytes that are not whole are refused."""
+        return checkpoint.from_bytes(cls, data)
+
     @property
+    @between_rows
     def n_seen_(self) -> int:
         """Rows learnt."""
         return self.learners_[0].n_seen
 
     @property
+    @between_rows
     def effective_size_(self) -> float:
         """The weight omega of the rows in memory."""
         return self.learners_[0].effective_size
@@ -93,8 +119,9 @@ class _RAP(Parameters):
         if self.n_seen_ > 0:
             # Growing copies p^2 numbers. Names that come one by one find columns ready, all 0 until then.
             columns = DictRows(columns.names, n + n // 4)
-        return columns, [learner.grown(columns.width) for learner in self.learners_]
+        return columns, behind_the_gate_of(self, [learner.grown(columns.width) for learner in self.learners_])
 
+    @between_rows
     def _repr_html_(self) -> str:
         """In a notebook: what it has learnt, and below it the parameters."""
         parameters = f"<pre>{escape(repr(self))}</pre>"
@@ -102,6 +129,7 @@ class _RAP(Parameters):
             return parameters
         return learnt_html(type(self).__name__, self.learners_, self._sparse_models(), self._names) + parameters
 
+    @between_rows
     def _sparse_models(self) -> dict[Any, Selected]:
         """One model per class, or one by the name None; of a mixture the selected one."""
         return {None: self.learners_[0].single()}
@@ -173,29 +201,50 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a row of weight `w`."""
         if not self.columns_.learn(self.learners_[0], x, y, w) and w != 0:
-            columns, learners = self._room_for(x)
-            columns.learn(learners[0], x, y, w)
-            self.columns_, self.learners_ = columns, learners
+            with claimed(gate_of(self)):
+                columns, learners = self._room_for(x)
+                columns.learn(learners[0], x, y, w)
+                publish(self, learners, {"columns_": columns})
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The mean of the response, given a row."""
-        return self.columns_.predict(self.learners_[0], x)
+        with gate_of(self):
+            return self.columns_.predict(self.learners_[0], x)
+
+    def predict_interval_one(self, x: dict[Any, Any], coverage: float = 0.9) -> tuple[float, float]:
+        """Where the response will be, with this probability: low and high."""
+        low, high = self.predict_quantiles_one(x, ends_of(coverage))
+        return low, high
+
+    @between_rows
+    def predict_quantiles_one(self, x: dict[Any, Any], levels: Any) -> list[float]:
+        """Quantiles of the response."""
+        (learner,) = self.learners_
+        eta = np.array([self.columns_.eta(learner, x)])
+        return quantiles_of(learner, eta, levels_of(levels))[0].tolist()
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
         """Learn the rows in order, as `learn_one` would, with a weight for all or one each.
 
         A refused batch changes nothing.
         """
-        columns, learners = self._room_for(_names(X))
-        rows, weights = _rows(columns, X), _weights(w, X)
-        target = _numbers("y", _as_long(y, X))
-        complaint = learners[0].settings["family"].check_target(target)
-        if complaint:
-            raise ValueError(f"y: {complaint}; family={self.family!r}. Nothing was learnt.")
-        if weights.any():
-            learners[0].learn(rows, target, weights)
-            self.columns_, self.learners_ = columns, learners
+        with claimed(gate_of(self)):
+            columns, learners = self._room_for(_names(X))
+            rows, weights = _rows(columns, X), _weights(w, X)
+            target = _numbers("y", _as_long(y, X))
+            complaint = learners[0].settings["family"].check_target(target)
+            if complaint:
+                raise ValueError(f"y: {complaint}; family={self.family!r}. Nothing was learnt.")
+            if not weights.any():
+                return
+            with counting(len(rows)) as learnt:
+                try:
+                    learn_together(learners, rows, [target], weights, learnt=learnt)
+                finally:
+                    if learnt[0]:
+                        publish(self, learners, {"columns_": columns})
 
+    @between_rows
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The mean of the response, given each row."""
         _names(X)
@@ -205,24 +254,29 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
         return pd.Series(mean, index=X.index, dtype=float)
 
     @property
+    @between_rows
     def coef_(self) -> dict[Hashable, float]:
         """The coefficients now, by name."""
         return self._named(self.learners_[0].coef)
 
     @property
+    @between_rows
     def intercept_(self) -> float:
         return self.learners_[0].intercept
 
     @property
+    @between_rows
     def lambda_(self) -> float:
         return self.learners_[0].lam
 
     @property
+    @between_rows
     def lambda_max_(self) -> float:
         """The smallest lam at which all coefficients are 0."""
         return self.learners_[0].lam_max
 
     @property
+    @between_rows
     def selected_(self) -> Selected:
         """Of a mixture, its selected model; its `coef` has the names and the order of `coef_`."""
         return with_names(self.learners_[0].selected(), self.columns_.names)
@@ -289,60 +343,87 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a row of weight `w`."""
-        labels = [_label(y)]
-        columns, learners = (self.columns_, self.learners_) if self.columns_.fill(x) else self._room_for(x)
-        columns.fill(x)
-        columns.weigh(w)
-        self._learn(columns, learners, columns.row, labels, columns.weight)
+        label = _label(y)
+        gate = gate_of(self)
+        # The gate is for the row, which all who use these columns write into.
+        with claimed(gate), gate:
+            known = self.columns_.fill(x)
+            if known and len(self.classes_) > 1 and label in self.classes_ and self.learners_[0].compiled:
+                self._learn_known(label, w)
+                return
+            columns, learners = (self.columns_, self.learners_) if known else self._room_for(x)
+            columns.fill(x)
+            columns.weigh(w)
+            self._learn(columns, learners, columns.row, [label], columns.weight)
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
         """Learn the rows in order, as `learn_one` would, with a weight for all or one each.
 
         A mini-batch ends where a class appears for the first time. A refused batch changes nothing.
         """
-        columns, learners = self._room_for(_names(X))
-        rows, weights = _rows(columns, X), _weights(w, X)
-        labels = [_label(label) for label in _as_long(y, X)]
-        self._learn(columns, learners, rows, labels, weights)
+        with claimed(gate_of(self)):
+            columns, learners = self._room_for(_names(X))
+            rows, weights = _rows(columns, X), _weights(w, X)
+            labels = [_label(label) for label in _as_long(y, X)]
+            self._learn(columns, learners, rows, labels, weights)
+
+    def _learn_known(self, label: Hashable, w: float) -> None:
+        """The row at hand, whose names and class are known: what most rows are, without any arrays made for them."""
+        weight = self.columns_.weigh(w)
+        if weight > 0:
+            self.columns_.take(self.learners_, [float(label == own) for own in modelled(self.classes_)])
+            self._recent.add_one(self.columns_.row[0], weight)
 
     def _learn(
         self, columns: DictRows, learners: list[Engine], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
     ) -> None:
-        """Piece by piece, each without new classes; the model changes only when all pieces are learnt."""
+        """Piece by piece, each without new classes."""
         if not weights.any():
             return
-        if not all(learner.compiled for learner in learners):
-            # A tuner or family written in Python may raise half-way. Copying a mixture costs more than a row does.
-            learners = [copy(learner) for learner in learners]
+        # A tuner or family written in Python may raise half-way: then nothing must have changed. Compiled ones cannot,
+        # and may be interrupted: then the model is that after the rows so far. Copying it costs more than a row does.
+        compiled = all(learner.compiled for learner in learners)
+        learners = learners if compiled else [copy(learner) for learner in learners]
         recent = self._recent if self._recent.n_features == columns.width else self._recent.grown(columns.width)
+        recent = recent if compiled else copy(recent)
         places = {label: k for k, label in enumerate(self.classes_)}
-        start = 0
-        for t, label in enumerate(labels):
-            if weights[t] > 0 and label not in places:
-                _learn_piece(learners, places, rows[start:t], labels[start:t], weights[start:t])
-                places[label] = len(places)
-                learners = with_new_class(learners, len(places), recent.followed_by(rows[:t], weights[:t]))
-                start = t
-        _learn_piece(learners, places, rows[start:], labels[start:], weights[start:])
-        recent.add(rows, weights)
-        self.columns_, self.learners_, self.classes_, self._recent = columns, learners, list(places), recent
+        with counting(len(rows)) as learnt:
+            for piece, label in _pieces(labels, weights, places):
+                if label is not None:
+                    places[label] = len(places)
+                    learners = behind_the_gate_of(self, with_new_class(learners, len(places), recent))
+                if compiled:
+                    self._become(columns, learners, places, recent)
+                _learn_piece(learners, places, rows[piece], labels[piece], weights[piece], learnt)
+                with gate_of(self):
+                    recent.add(rows[piece], weights[piece])
+            self._become(columns, learners, places, recent)
+
+    def _become(self, columns: DictRows, learners: list[Engine], places: dict[Hashable, int], recent: Recent) -> None:
+        publish(self, learners, {"columns_": columns, "classes_": list(places), "_recent": recent})
 
     # --- predicting -------------------------------------------------------------------------------------------------
 
     def predict_one(self, x: dict[Any, Any], **_: Any) -> Any:
         """The most probable class, given a row; None before the first one."""
-        eta = [[self.columns_.eta(learner, x) for learner in self.learners_]]
-        return self._labels(np.array(eta))[0]
+        with gate_of(self):
+            eta = [[self.columns_.eta(learner, x) for learner in self.learners_]]
+            return self._labels(np.array(eta))[0]
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each class seen so far, given a row."""
-        mean = [[self.columns_.predict(learner, x) for learner in self.learners_]]
-        return dict(zip(self.classes_, self._probabilities(np.array(mean))[0].tolist(), strict=True))
+        with gate_of(self):
+            mean = [self.columns_.predict(learner, x) for learner in self.learners_]
+            if len(self.classes_) == 2:
+                return {self.classes_[0]: 1 - mean[0], self.classes_[1]: mean[0]}
+            return dict(zip(self.classes_, self._probabilities(np.array([mean]))[0].tolist(), strict=True))
 
+    @between_rows
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The most probable class, given each row."""
         return pd.Series(self._labels(self._decide(X)), index=X.index, dtype=None if self.classes_ else object)
 
+    @between_rows
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """The probability of each class seen so far, given each row."""
         table = self._probabilities(Binomial().mean(self._decide(X)))
@@ -370,6 +451,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
         fits = width == self.learners_[0].n_features == self._recent.n_features
         return fits and len(set(self.classes_)) == k and len(self.learners_) == n_models(k)
 
+    @between_rows
     def _sparse_models(self) -> dict[Any, Selected]:
         return {label: learner.single() for label, learner in self._models.items()}
 
@@ -378,22 +460,27 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
         return dict(zip(modelled(self.classes_), self.learners_, strict=False))
 
     @property
+    @between_rows
     def coef_(self) -> dict[Hashable, dict[Hashable, float]]:
         return {label: self._named(learner.coef) for label, learner in self._models.items()}
 
     @property
+    @between_rows
     def intercept_(self) -> dict[Hashable, float]:
         return {label: learner.intercept for label, learner in self._models.items()}
 
     @property
+    @between_rows
     def lambda_(self) -> dict[Hashable, float]:
         return {label: learner.lam for label, learner in self._models.items()}
 
     @property
+    @between_rows
     def lambda_max_(self) -> dict[Hashable, float]:
         return {label: learner.lam_max for label, learner in self._models.items()}
 
     @property
+    @between_rows
     def selected_(self) -> dict[Hashable, Selected]:
         names = self.columns_.names
         return SelectedByClass({label: with_names(each.selected(), names) for label, each in self._models.items()})
@@ -442,15 +529,31 @@ class StreamEncoder(base.Transformer):
 # --- classes --------------------------------------------------------------------------------------------------------
 
 
+def _pieces(
+    labels: list[Hashable], weights: np.ndarray, places: dict[Hashable, int]
+) -> Iterator[tuple[slice, Hashable | None]]:
+    """Stretches of rows without new classes, each with the class that is new in its first row, or None."""
+    known, start, new = set(places), 0, None
+    for t, label in enumerate(labels):
+        if weights[t] > 0 and label not in known:
+            known.add(label)
+            if t > start:
+                yield slice(start, t), new
+            start, new = t, label
+    yield slice(start, len(labels)), new
+
+
 def _learn_piece(
-    learners: list[Engine], places: dict[Hashable, int], rows: np.ndarray, labels: list[Hashable], weights: np.ndarray
+    learners: list[Engine],
+    places: dict[Hashable, int],
+    rows: np.ndarray,
+    labels: list[Hashable],
+    weights: np.ndarray,
+    learnt: np.ndarray,
 ) -> None:
     """Learn rows of known classes. A label of weight 0 may be unknown, and is not learnt."""
-    if not labels:
-        return
     found = np.array([places.get(label, -1) for label in labels])
-    for learner, target in zip(learners, targets_of(found, len(places)), strict=True):
-        learner.learn(rows, target, weights)
+    learn_together(learners, rows, targets_of(found, len(places)), weights, learnt=learnt)
 
 
 def _label(y: Any) -> Hashable:

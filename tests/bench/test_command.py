@@ -112,6 +112,30 @@ def test_drop_keep_and_rows_choose_what_is_read(numbers, tmp_path, capsys):
     assert read_task(StreamFile(str(numbers), "y", keep=("x",)))[0].names == ["x"]
 
 
+def test_whole_reads_all_rows(tmp_path, capsys):
+    path = write(tmp_path / "long.csv", columns(5200)[0])
+    for option, n_rows in (([], "5000"), (["--whole"], "5200")):
+        out = tmp_path / n_rows
+        assert bench(path, out, "--methods", "running-mean,persistence", *option) == 0
+        assert {row["rows"] for row in results(out)} == {n_rows}
+    assert "| long | persistence, default |" in capsys.readouterr().out
+
+
+def test_all_peers_are_trees_and_lags_too(numbers, tmp_path, monkeypatch):
+    find = importlib.util.find_spec
+    missing = ("vowpalwabbit", "ondil")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else find(name))
+    assert bench(numbers, tmp_path / "out", "--peers", "all", "--defaults-only") == 0
+    found = {row["method"]: row for row in results(tmp_path / "out")}
+    assert {"boosting", "boosting+lags", "river-forest+lags", "streamlasso", "streamlasso+lags"} <= set(found)
+    assert all(row["status"] == "ok" for row in found.values())
+    text = (tmp_path / "out" / "summary.md").read_text()
+    above = {line.split(" | ")[0]: line.split(" | ")[2] for line in text.splitlines() if line.startswith("| ")}
+    ratio = float(found["boosting"]["loss"]) / float(found["streamlasso"]["loss"])
+    assert float(above["| boosting"].split()[0]) == pytest.approx(100 * (ratio - 1), abs=0.6)
+    assert "±" in above["| boosting"]
+
+
 def test_unreadable_rows_stop_it_or_are_left_out_with_a_note(tmp_path, capsys):
     table, _ = columns()
     path = write(tmp_path / "ragged.csv", table)

@@ -6,14 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pyarrow
 import pytest
+from scipy import stats
 
 from streamlasso.bench import leaderboard
-from streamlasso.bench.entries import Entry
+from streamlasso.bench.entries import Entry, entries_by_name
 from streamlasso.bench.figures import draw_leaderboard
 from streamlasso.bench.leaderboard import installed, run_leaderboard, score
 from streamlasso.bench.losses import BURN_IN
 from streamlasso.bench.results import COLUMNS, SCHEMA, ResultsFile
-from streamlasso.bench.summary import leaderboard_summary, standing
+from streamlasso.bench.summary import above_ours, best_peer, leaderboard_summary, quarters, standing
 from streamlasso.bench.task import Task
 from streams import load_task, write_leaderboard
 
@@ -180,7 +181,8 @@ def test_too_slow_is_a_status_and_scored_on_the_rows_so_far(tasks, tmp_path):
 
 
 def line(method, setting, relative, status="ok", task="elec2"):
-    values = (task, "binomial", 99, 8, method, setting, relative, relative, 90.0, 49, status, "1.0", "0")
+    blocks = " ".join(f"{relative * unit:g}" for unit in (0.5, 1, 1.5, 1))
+    values = (task, "binomial", 99, 8, method, setting, relative, relative, 90.0, 49, status, "1.0", "0", blocks)
     return dict(zip(COLUMNS, values, strict=True))
 
 
@@ -199,15 +201,56 @@ LINES = [
 def test_standings_are_default_and_best_of_those_that_got_through():
     assert standing(LINES, "elec2", "river").cell == "fails / 0.700"
     assert standing(LINES, "elec2", "ondil").cell == "too slow"
-    assert standing(LINES, "elec2", "refit").cell == "0.750 / 0.750"
+    assert standing(LINES, "elec2", "refit").cell == "0.750"
     assert standing(LINES, "elec2", "streamlasso").cell == "0.500 / 0.350"
     assert standing(LINES, "elec2", "sklearn-sgd").cell == "-"
 
 
 def test_the_summary_names_the_best_peer_and_how_far_we_are_from_it():
     text = leaderboard_summary(pyarrow.Table.from_pylist(LINES, SCHEMA))
-    assert "| river, lr=0.3 l1=0 | 0.700 |" in text
+    assert "| elec2 | 0.500 | - | 0.700 river | +40 ± 8 % | - | - |" in text
     assert "| Mixture() | 0.350 | 0.500 |" in text
+    assert "| elec2 | streamlasso, default | 0.500 | 0.500 | 0.500 | 0.500 | 0.500 |" in text
+
+
+def test_lagged_peers_are_compared_apart_and_ours_with_lags_is_no_peer():
+    lines = [*LINES, line("river+lags", "default", 0.6), line("streamlasso+lags", "default", 0.2)]
+    assert best_peer(lines, "elec2")["method"] == "river+lags"
+    text = leaderboard_summary(pyarrow.Table.from_pylist(lines, SCHEMA))
+    assert "| elec2 | 0.500 | -60 ± 12 % | 0.700 river | +40 ± 8 % | 0.600 river+lags | +20 ± 4 % |" in text
+
+
+def test_the_error_of_a_difference_is_that_of_a_paired_t_test():
+    rng = np.random.default_rng(0)
+    ours = rng.uniform(1, 2, 20)
+    other = ours + rng.normal(0.1, 0.2, 20)
+    rows = [{"loss": each.mean(), "blocks": " ".join(f"{block:.9g}" for block in each)} for each in (ours, other)]
+    share, error = above_ours(*rows)
+    expected = stats.ttest_rel(other, ours)
+    assert share / error == pytest.approx(expected.statistic)
+
+
+def test_blocks_and_quarters_are_means_of_the_losses_of_their_rows():
+    rng = np.random.default_rng(0)
+    n = 450
+    task = Task("counts", "poisson", rng.normal(size=(n, 2)), rng.poisson(3, n).astype(float), ["a", "b"])
+    means = rng.uniform(1, 6, n)
+    result = vars(score(Entry("peer", "default", "streamlasso", lambda *_: (means, 1.0)), task))
+    running_mean = vars(score(entries_by_name("poisson")["running-mean", "default"], task))
+    loss = np.array([2 * (y * np.log(y / m) if y else 0.0) - 2 * (y - m) for y, m in zip(task.y, means, strict=True)])
+    blocks = [float(block) for block in result["blocks"].split()]
+    np.testing.assert_allclose(blocks, loss[50:].reshape(20, 20).mean(axis=1), rtol=1e-6)
+    so_far = np.array([(task.y[:i].sum() + 0.5) / i for i in range(1, n)])
+    mean_loss = 2 * np.array(
+        [(y * np.log(y / m) if y else 0.0) - (y - m) for y, m in zip(task.y[1:], so_far, strict=True)]
+    )
+    ratios = loss[50:].reshape(4, 100).sum(axis=1) / mean_loss[49:].reshape(4, 100).sum(axis=1)
+    np.testing.assert_allclose([float(text) for text in quarters(result, running_mean)], ratios, atol=6e-4)
+
+
+def test_defaults_only_leaves_the_grids_out(tasks, tmp_path):
+    table = run_leaderboard(tasks, tmp_path, methods=["refit", "streamlasso"], defaults_only=True, progress=False)
+    assert table["setting"].to_pylist() == ["default: last 1000 rows", "default"] * 2
 
 
 def test_files_are_written_and_the_figure_comes_from_the_table(whole):

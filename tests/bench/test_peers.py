@@ -6,13 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LassoCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from streamlasso import RAPClassifier
 from streamlasso.bench import peers
-from streamlasso.bench.entries import DEFAULT, METHODS, OURS, PEERS, entries, entries_by_name
+from streamlasso.bench.entries import DEFAULT, LAGGED, METHODS, OURS, PEERS, entries, entries_by_name
 from streamlasso.bench.prequential import (
     OneVersusRest,
     Persistence,
@@ -22,7 +23,7 @@ from streamlasso.bench.prequential import (
     TooSlow,
     predict_then_learn,
 )
-from streamlasso.bench.task import FAMILIES, Task
+from streamlasso.bench.task import FAMILIES, Task, with_lags
 from streamlasso.families import Binomial, Gaussian, Poisson
 
 NAMED = {"gaussian": Gaussian(), "binomial": Binomial(), "poisson": Poisson()}
@@ -33,6 +34,8 @@ SUITED = {
     "sklearn-sgd": "constant eta0=0.03 l1=0.001",
     "vowpal-wabbit": "centred lr=0.5 l1=0",
     "refit": "default: last 1000 rows",
+    "river-forest": "default",
+    "boosting": "default: last 1000 rows",
     OURS: "default",
 }
 
@@ -46,7 +49,7 @@ def installed(entry):
 def some_entries():
     """Of each method and family the default, and the setting that suits; not ondil, which is compiled for a minute."""
     for family in FAMILIES:
-        for entry in (entry for entry in entries(family) if entry.method != "ondil"):
+        for entry in (entry for entry in entries(family) if not entry.method.startswith("ondil")):
             if entry.setting.startswith(DEFAULT) or entry.setting.removesuffix(" +ts") == SUITED.get(entry.method):
                 yield pytest.param(family, entry, id=f"{family}-{entry.method}-{entry.setting}")
 
@@ -102,7 +105,8 @@ def test_every_method_has_one_default_and_settings_of_different_names(family):
     listed = [(entry.method, entry.setting) for entry in entries(family)]
     assert len(set(listed)) == len(listed)
     defaults = [method for method, setting in listed if setting.startswith(DEFAULT)]
-    assert defaults == [m for m in METHODS if m == OURS or family in PEERS[m][1]]
+    plain = {method: method.removesuffix(LAGGED) for method in METHODS}
+    assert defaults == [m for m in METHODS if plain[m] == OURS or family in PEERS[plain[m]][1]]
 
 
 def test_moments_are_those_of_the_rows_so_far():
@@ -145,6 +149,56 @@ def test_the_refit_is_scikit_learns_on_the_window(make_stream):
         refit.learn(x, y)
     theirs = make_pipeline(StandardScaler(), LassoCV(cv=5)).fit(made.X[180:300], made.y[180:300])
     assert refit.predict(made.X[0]) == pytest.approx(theirs.predict(made.X[:1])[0])
+
+
+def test_boosting_is_scikit_learns_on_the_window(make_stream):
+    made = make_stream(Poisson(), n=330)
+    refit = peers.boosting("poisson", 120)
+    for x, y in zip(made.X, made.y, strict=True):
+        refit.learn(x, y)
+    theirs = HistGradientBoostingRegressor(loss="poisson", random_state=0).fit(made.X[180:300], made.y[180:300])
+    assert refit.predict(made.X[0]) == pytest.approx(theirs.predict(made.X[:1])[0])
+
+
+def test_the_forest_is_rivers_behind_its_scaler(make_stream):
+    forest, scaling = pytest.importorskip("river.forest"), pytest.importorskip("river.preprocessing")
+    made = make_stream(Binomial(), n=120)
+    means, _ = predict_then_learn(peers.river_forest("binomial"), made.X, made.y)
+    theirs = scaling.StandardScaler() | forest.ARFClassifier(seed=0)
+    for i, (x, y) in enumerate(zip(made.X, made.y, strict=True)):
+        row = dict(enumerate(x))
+        assert means[i] == pytest.approx(theirs.predict_proba_one(row).get(1.0, 0.0 if i else 0.5))
+        theirs.learn_one(row, y)
+
+
+@pytest.mark.parametrize(("family", "n_classes"), [("gaussian", 2), ("poisson", 2), ("binomial", 2), ("binomial", 3)])
+def test_lagged_responses_are_those_of_the_rows_before(family, n_classes):
+    rng = np.random.default_rng(0)
+    y = (
+        rng.integers(0, 3 if n_classes == 3 else 2, 9).astype(float)
+        if family == "binomial"
+        else rng.poisson(4, 9) + 0.0
+    )
+    task = Task("lags", family, rng.normal(size=(9, 2)), y, ["a", "b"], n_classes)
+    lagged = with_lags(task, [1, 3])
+    for t in range(9):
+        expected = list(task.X[t])
+        for lag in (1, 3):
+            there = t >= lag
+            if n_classes == 3:
+                expected += [float(there and y[t - lag] == k) for k in range(3)]
+            else:
+                expected.append(0.0 if not there else np.log(1 + y[t - lag]) if family == "poisson" else y[t - lag])
+        np.testing.assert_allclose(lagged.X[t], expected)
+    assert len(lagged.names) == lagged.X.shape[1] == len(set(lagged.names))
+    assert lagged.n_classes == n_classes and lagged.y is task.y
+
+
+def test_a_method_with_lags_is_the_method_on_the_task_with_lags(make_stream):
+    task = stream(make_stream, "gaussian")
+    found = entries_by_name("gaussian")
+    means, _ = found["river+lags", DEFAULT].run(task, float("inf"))
+    np.testing.assert_array_equal(means, found["river", DEFAULT].run(with_lags(task), float("inf"))[0])
 
 
 @pytest.mark.parametrize("varies_from, start", [(1, 20), (21, 22)])

@@ -110,10 +110,10 @@ def test_a_state_of_another_mixture_is_refused_and_changes_nothing(memory, tuner
     spoilt = [
         {name: array for name, array in before.items() if name != "began"},
         {**before, "more": np.zeros(1)},
-        {**before, "began": np.zeros_like(before["began"])},
+        {**before, "began": np.full_like(before["began"], -1)},
         {**before, "began": before["began"] + 1000},
         {**before, "seen": np.array([30, 9])},
-        {**before, "shares/alive": 1 - before["shares/alive"]},
+        {**before, "shares/pi": -before["shares/pi"]},
         model.grown(6).state(),
     ]
     for state in spoilt:

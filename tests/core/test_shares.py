@@ -52,6 +52,22 @@ def assert_weights(model, pi, w):
 
 
 @every_family
+@pytest.mark.parametrize("powers", [(0.0, 0.4, 0.9), (0.3, 0.5, 0.7)])
+def test_half_of_the_weight_begins_with_the_empty_model_where_rows_say_little(family, powers):
+    """Where there is an empty model; numbers say much."""
+    prior = 0.5 if powers[0] == 0 and type(family) is not Gaussian else 0.0
+    stream = Stream(np.zeros((1, 2)), np.zeros(1))
+    model = mixture(stream, family=family, tuner=Mixture(powers=powers, factors=(0.9,)))
+    weights = model.weights
+    expected = np.zeros_like(weights)
+    for m in np.flatnonzero([not group.restarts for group in model.experts]):
+        expected[m, : model.experts[m].n] = 1 / model.experts[m].n
+    expected *= (1 - prior) / expected.sum()
+    expected[0, 0] += prior
+    assert weights == pytest.approx(expected)
+
+
+@every_family
 @every_competition
 def test_every_row_moves_the_weights_as_the_rule_says(family, memory, tuner, make_stream):
     """Losses, noise, shares, and which memory restarts: all from the experts' coefficients before the row."""
@@ -74,20 +90,20 @@ def test_every_row_moves_the_weights_as_the_rule_says(family, memory, tuner, mak
 def restarted(model, before, after, pi, w):
     """The weights once groups have restarted, if some have: one of each kind every few rows, where the rule allows."""
     n = int(after["seen"][0])
-    alive = before["shares/alive"].astype(float)
+    alive = (before["began"] >= 0).astype(float)
     changed = after["began"] != before["began"]
     for members, rows in pools(model):
         new = np.flatnonzero(changed & members)
-        may_start = np.any(after["began"][members] == 0) or len(new)
+        may_start = np.any(after["began"][members] < 0) or len(new)
         if not len(new):
             assert not may_start or n % rows or n < FIRST_ROWS
             continue
         assert len(new) == 1 and n % rows == 0 and n >= FIRST_ROWS
         (m,) = new
-        assert after["began"][m] == n + 1
-        if before["began"][m] > 0:
+        assert after["began"][m] == n
+        if before["began"][m] >= 0:
             weight = np.tensordot(pi, w, 1).sum(axis=1)
-            old = members & (before["began"] > 1) & (n + 1 - before["began"] > YOUNG)
+            old = members & (before["began"] > 0) & (n - before["began"] > YOUNG)
             assert old[m] and weight[m] <= weight[old].min() * (1 + 1e-9)
             alive[m] = 0.0
             w = without(w, alive, m, there(model))
@@ -133,8 +149,7 @@ def forged(model, intercepts, w, pi, alive):
     n_memories, n_penalties = alive.shape[0], intercepts.shape[1]
     state["shares/w"] = w[:, there(model)]
     state["shares/pi"] = pi
-    state["shares/alive"] = alive.astype(np.int64)
-    state["began"] = np.where(alive, np.maximum(state["began"], 1), 0)
+    state["began"] = np.where(alive, np.maximum(state["began"], 0), -1)
     for m in range(n_memories):
         if f"experts{m}/solutions" not in state:
             continue
@@ -143,7 +158,7 @@ def forged(model, intercepts, w, pi, alive):
             active = f"experts{m}/active{k or ''}"
             state[f"{active}.solution"] = np.zeros((0, 2))
             state[f"{active}.members"] = np.zeros(0, dtype=np.int64)
-            state[f"{active}.factor"] = np.zeros((0, 0))
+            state[f"{active}.factor"] = np.zeros(0)
     state["model"][:] = 0.0
     return state
 
@@ -183,7 +198,7 @@ def test_weights_stay_weights_whatever_experts_say(data):
     after = model.state()
     assert np.isfinite(model.weights).all() and (model.weights >= 0).all()
     assert model.weights.sum() == pytest.approx(1.0, abs=1e-9)
-    assert (model.weights[~(after["began"] > 0)] == 0).all()
+    assert (model.weights[~(after["began"] >= 0)] == 0).all()
     with np.errstate(all="ignore"):
         pi, expected = row.shares()
     expected = restarted(model, before, after, pi, expected)

@@ -8,20 +8,6 @@ from hypothesis import strategies as st
 from oracles.replay import Stream, learner, run, same_bits
 from streamlasso import families, memories, penalties, tuners
 from streamlasso.core.learner import Learner
-from streamlasso.core.state import (
-    COLUMNS,
-    COUNT,
-    FEATURES,
-    FINITE,
-    ROWS,
-    WEIGHT,
-    Column,
-    Stateful,
-    array,
-    complement,
-    numbers,
-    table,
-)
 from streamlasso.families import Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1
@@ -188,52 +174,87 @@ def test_new_features_are_penalised_like_any_other(make_stream):
 # --- the declaration --------------------------------------------------------------------------------------------
 
 
-class Toy(Stateful):
-    """Two features, a table of rows, and a count."""
+def test_named_arrays_are_the_numbers_of_the_learner(make_stream):
+    """What is written down under a name is what the attribute of that name holds."""
+    stream = make_stream(Gaussian(), n=30, p=3)
+    model = run(
+        learner(stream, family=Gaussian(), memory=Forgetting(0.9), penalty=L1(), tuner=Fixed(0.01)), stream
+    ).learner
+    state = model.state()
+    weight = 0.9 ** np.arange(29, -1, -1)
+    mean = weight @ stream.X / weight.sum()
+    unit = state["unit"][0]
+    S = (stream.X - mean).T * weight @ (stream.X - mean)
+    waiting = state["moments.rows"].T @ state["moments.signed"]
+    np.testing.assert_allclose((state["moments.S"] + waiting) / unit, S, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(state["moments.mean"], mean, rtol=1e-9, atol=1e-12)
+    assert state["lam"][0] == model.lam == 0.01 * 1.0 or state["lam"][0] == model.lam
+    assert state["seen"].tolist()[0] == state["counts"][0] == 30
+    b = np.zeros(3)
+    b[state["active.members"]] = state["active.solution"][:, 0]
+    np.testing.assert_array_equal(b, model.coef)
+    k = len(state["active.members"])
+    assert state["active.factor"].shape == (k * (k + 1) // 2,)
 
-    STATE = (
-        array("units.size", FEATURES, range=FINITE, exchanged=np.negative, new=7.0),
-        table("kept", (ROWS, COLUMNS), Column("y", FINITE, complement), Column("weight", WEIGHT)),
-        numbers("seen", Column("n", COUNT), dtype=np.int64),
-    )
 
-    def __init__(self, capacity=5):
-        self.p, self.n, self.count, self.capacity = 2, 4, 3, capacity
-        self.size, self.y, self.weight = np.array([1.0, 2.0]), np.arange(5.0), np.ones(5)
+@parts
+def test_packed_and_named_are_the_same_numbers(family, memory, make_stream):
+    stream = make_stream(family, n=40, p=6, weights=True)
+    model = run(learner(stream, family=family, memory=memory, penalty=L1(), tuner=LogRMS(), history=10), stream).learner
+    data = model.pack()
+    named = b"".join(array.tobytes() for array in model.state().values())
+    assert sorted(np.frombuffer(named, np.uint64)) == sorted(_without_counts(model, data))
+    model.restore(model.state())
+    assert model.pack() == data
+    model.unpack(data)
+    assert model.pack() == data
 
 
-def test_a_state_follows_from_its_declaration():
-    state = Toy().state()
-    assert {name: value.tolist() for name, value in state.items()} == {
-        "units.size": [1.0, 2.0],
-        "kept": [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]],
-        "seen": [4],
-    }
-    other = Toy()
-    other.size[:], other.y[:], other.n, other.count = 0.0, 9.0, 0, 0
-    other.restore(state)
-    assert same_bits(other.state(), state)
-    assert Toy()._grown(1)["units.size"].tolist() == [1.0, 2.0, 7.0]
-    assert Toy()._mirrored()["units.size"].tolist() == [-1.0, -2.0]
-    assert Toy()._mirrored()["kept"].tolist() == [[1.0, 1.0], [0.0, 1.0], [-1.0, 1.0]]
+def _without_counts(model, data):
+    """The numbers on a tape but for those that say how many rows follow."""
+    found, ends = [], []
+    for _, _, start, shape in model._layout(data, 0):
+        ends.append(start)
+        found.extend(np.frombuffer(data, np.uint64, int(np.prod(shape)), start))
+    assert ends == sorted(ends)
+    return found
 
 
 @pytest.mark.parametrize(
     "name,value,complaint",
     [
         ("units.size", np.zeros(3), "shape"),
-        ("units.size", np.zeros(2, dtype=np.float32), "type"),
-        ("units.size", np.array([0.0, np.inf]), "size must be finite"),
-        ("kept", np.zeros((3, 1)), "shape"),
-        ("kept", np.zeros((6, 2)), "6 rows are more than the 5"),
-        ("kept", np.array([[0.0, -1.0]]), "weight must be finite, 0 or larger"),
-        ("seen", np.array([-1]), r"n must be from 0 to 2\^62"),
+        ("units.size", np.zeros(4, dtype=np.float32), "type"),
+        ("units.size", np.array([0.0, np.inf, 0.0, 0.0]), "units.size: size must be finite"),
+        ("moments.signed", np.zeros((3, 1)), "shape"),
+        ("scaler.sums", np.array([-1.0, 0.0, 0.0]), "scaler.sums: weight must be 0 or larger"),
+        ("scaler.sums", np.array([1.0, np.nan, 0.0]), "scaler.sums: y_mean must be finite"),
+        ("seen", np.array([-1, 0, 1]), "seen: n_seen is out of range"),
+        ("seen", np.array([9, 99, 1]), "seen: code is out of range"),
+        ("lam", np.array([np.nan]), "lam: lam must be 0 or larger"),
+        ("unit", np.array([2.0**201]), "unit must be at most"),
         ("more", np.zeros(1), "another model: .'more'"),
     ],
 )
-def test_what_the_declaration_excludes_is_refused(name, value, complaint):
-    toy = Toy()
-    before = toy.state()
+def test_what_no_run_could_have_written_is_refused(name, value, complaint, make_stream):
+    stream = make_stream(Gaussian(), n=30, p=4)
+    setting = dict(family=Gaussian(), memory=Forgetting(0.9), penalty=L1(), tuner=LogRMS())
+    model = run(learner(stream, **setting), stream).learner
+    before = model.state()
     with pytest.raises(ValueError, match=complaint):
-        toy.restore({**before, name: value})
-    assert same_bits(before, toy.state())
+        model.restore({**before, name: value})
+    assert same_bits(before, model.state())
+
+
+@given(st.data())
+def test_bytes_of_any_length_are_refused_or_whole(data):
+    family = data.draw(st.sampled_from(families.EXAMPLES), "family")
+    stream = data.draw(streams(family), "stream")
+    setting = dict(family=family, memory=Window(8), penalty=L1(), tuner=LogRMS(), history=5)
+    model = run(learner(stream, **setting), stream).learner
+    packed = model.pack()
+    cut = data.draw(st.integers(0, len(packed) - 1), "cut")
+    for spoilt in (packed[:cut], packed + b"\0" * 8):
+        with pytest.raises(ValueError, match=r"missing|more numbers"):
+            model.unpack(spoilt)
+        assert model.pack() == packed

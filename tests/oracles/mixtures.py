@@ -64,7 +64,7 @@ def experts(model, state=None):
     """(group, penalty, b0 and b) of all experts; no number where there is none."""
     state = model.state() if state is None else state
     found = np.full((*model.weights.shape, model.n_features + 1), np.nan)
-    for m in np.flatnonzero(state["began"] > 0):
+    for m in np.flatnonzero(state["began"] >= 0):
         group = f"experts{m}/"
         if f"{group}P" in state:
             found[m, 0] = state[f"{group}b"]
@@ -174,6 +174,11 @@ def eta_bounds(family, y_low, y_high, n):
     return link(family, low), link(family, high)
 
 
+def squared_odds(zeros, ones):
+    """Where eta may be after so many rows of each class: at most the square of the odds of Krichevsky and Trofimov."""
+    return 2 * np.log(0.5 / (zeros + 0.5)), 2 * np.log((ones + 0.5) / 0.5)
+
+
 def trust(x, low, high):
     """What is left of a row's weight: 1/k for the value that lies furthest beyond its bound, k times."""
     reach = high - low
@@ -197,24 +202,38 @@ class Row:
         self.weight = weight * (1.0 if early else trust(np.append(x, y), *ranges))
         self.x = held(x, self.low, self.high, self.n)
         self.y = float(held(y, self.y_low, self.y_high, self.n))
-        self.pi, self.alive = state["shares/pi"], state["shares/alive"].astype(float)
+        self.pi, self.alive = state["shares/pi"], (state["began"] >= 0).astype(float)
         self.w, self.places = spread_out(model, state["shares/w"]), there(model)
+        self.exact = np.array(
+            [f"experts{m}/solutions" not in state and group.sparse for m, group in enumerate(model.experts)]
+        )
         self.etas = self.held_back(experts(model, state) @ np.append(1.0, self.x), state["experience"])
         self.phi, self.phi_weight = state["dispersion"]
 
     def held_back(self, etas, experience):
-        """Within the range of what each group has seen, a fifth wider, and up to what the first group predicts."""
-        if type(self.family) is not Gaussian:
-            return etas
-        first = np.tensordot(self.pi, self.w, 1)[0]
-        bounded = np.clip(np.where(np.isnan(etas[0]), 0.0, etas[0]), self.eta_low, self.eta_high)
-        reference = first @ bounded / first.sum() if first.sum() > 0 else bounded[0]
+        """Within what each group has seen, or up to what the first group predicts."""
+        classes = type(self.family) is Binomial
         out = etas.copy()
+        if classes and experience[0, 2] > 0 and not self.exact[0]:
+            out[0] = np.clip(etas[0], *squared_odds(*experience[0, :2]))
+        first = np.tensordot(self.pi, self.w, 1)[0]
+        bounded = np.clip(np.where(np.isnan(out[0]), 0.0, out[0]), self.eta_low, self.eta_high)
+        reference = first @ bounded / first.sum() if first.sum() > 0 else bounded[0]
         for m, (low, high, rows) in enumerate(experience):
-            if m > 0 and rows > 0:
-                room = 0.2 * (high - low) + (self.y_high - self.y_low) / rows**2
-                out[m] = np.clip(etas[m], min(low, reference) - room, max(high, reference) + room)
+            if m > 0 and rows > 0 and not (classes and self.exact[m]):
+                ends = squared_odds(low, high) if classes else self.a_fifth_wider(low, high, rows, reference)
+                out[m] = np.clip(etas[m], min(ends[0], reference), max(ends[1], reference))
         return out
+
+    def a_fifth_wider(self, low, high, rows, reference):
+        """Of the responses seen and the mean that the first group predicts; with a link no further than the bounds."""
+        room = 0.2 * (high - low) + (self.y_high - self.y_low) / rows**2
+        mean = float(self.family.mean(reference))
+        ends = np.array([min(low, mean) - room, max(high, mean) + room])
+        if type(self.family) is Gaussian:
+            return ends
+        bounds = self.family.mean(np.array([self.eta_low, self.eta_high]))
+        return np.log(np.clip(ends, *bounds))
 
     @property
     def eta(self):

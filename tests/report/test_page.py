@@ -69,7 +69,9 @@ def trace():
 
 def classes(n_classes, names=None):
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=names or ["a", "b", "c"])
+    # Every class has a feature that speaks for it, so all are shown.
+    own = 2.0 * (np.arange(60)[:, None] % n_classes == np.arange(3))
+    X = pd.DataFrame(own + rng.normal(size=(60, 3)), columns=names or ["a", "b", "c"])
     labels = np.array(["<b>bold</b>", "a & b", "plain", "d"])[:n_classes]
     return progressive(RAPClassifier(), X, labels[np.arange(60) % n_classes], coef=True)
 

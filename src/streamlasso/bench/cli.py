@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,7 +16,10 @@ def bench(
     target: str,
     family: Literal["auto", "gaussian", "binomial", "poisson"] = "auto",
     methods: Annotated[list[str] | None, ONE_WAY] = None,
+    peers: Literal["quick", "all"] = "quick",
+    defaults_only: Annotated[bool, ONE_WAY] = False,
     rows: int = 5000,
+    whole: Annotated[bool, ONE_WAY] = False,
     columns: Columns = ALL_COLUMNS,
     lagged: Annotated[bool, ONE_WAY] = False,
     on_error: Literal["stop", "skip"] = "stop",
@@ -25,14 +29,17 @@ def bench(
     """Compare streamlasso on your stream with river, scikit-learn, Vowpal Wabbit, ondil and cross-validated refits.
 
     Every method predicts each row, then learns it, with every setting of its grid. Losses are relative to the running
-    mean, after the first 50 rows. The rows are read as by `run`. The other packages: pip install "streamlasso[bench]"
+    mean, after the first 50 rows; differences to ours have standard errors, and the loss is also given by quarters of
+    the stream. The rows are read as by `run`. The other packages: pip install "streamlasso[bench]"
 
-    5000 rows of 20 features take three minutes; a setting that takes more than 60 seconds of CPU time is too slow. An
-    interrupted comparison continues when the same command is given again.
+    5000 rows of 20 features take three minutes, and ten with --peers all; a setting that takes more than 60 seconds of
+    CPU time per 5000 rows is too slow. An interrupted comparison continues when the same command is given again.
 
     Example: streamlasso bench data.csv --target y
 
     Example: streamlasso bench data.csv --target y --methods streamlasso,river,sklearn-sgd --rows 2000 --jobs 2
+
+    Example: streamlasso bench data.csv --target y --peers all --defaults-only --whole
 
     Parameters
     ----------
@@ -44,10 +51,18 @@ def bench(
         What the target is: a number (gaussian), two or more classes (binomial) or a count (poisson). auto decides from
         the first rows and prints what it chose.
     methods
-        Some of running-mean, persistence, river, river-bayesian, sklearn-sgd, vowpal-wabbit, refit, ondil, streamlasso.
-        Left out: all that are installed.
+        Some of running-mean, persistence, river, river-bayesian, sklearn-sgd, vowpal-wabbit, refit, ondil,
+        river-forest, boosting, streamlasso; the last nine also as river+lags and so on, with the last three targets
+        among the features. Left out: those of --peers that are installed.
+    peers
+        quick: the linear methods, without lags. all: also an adaptive random forest, boosted trees that are refitted
+        every 100 rows, and every method with lags.
+    defaults_only
+        Each method with its default instead of every setting of its grid: ten times faster.
     rows
         The number of rows to use, from the first on.
+    whole
+        Use all rows.
     lagged
         The previous target as a feature; short for --lags TARGET:1.
     on_error
@@ -61,6 +76,8 @@ def bench(
     from streamlasso.bench.stream_file import StreamFile
 
     chosen = columns.chosen((f"{target}:1",) if lagged else ())
-    file = StreamFile(data, target, family, rows, on_error=on_error, **chosen)
-    print(compare(file, out, names_in(methods) or None, jobs))
-    print(f"All settings are in {out / 'leaderboard.csv'}, the figure is {out / 'comparison.png'}.")
+    file = StreamFile(data, target, family, sys.maxsize if whole else rows, on_error=on_error, **chosen)
+    from streamlasso._terminal import say
+
+    say(compare(file, out, names_in(methods) or None, jobs, peers, defaults_only))
+    say(f"All settings are in {out / 'leaderboard.csv'}, the figure is {out / 'comparison.png'}.")

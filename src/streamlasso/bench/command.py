@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from streamlasso._files import make_directory
 from streamlasso._jobs import refuse_processes
-from streamlasso.bench.entries import METHODS, PEERS
+from streamlasso._terminal import warn
+from streamlasso.bench.entries import GROUPS, LAGGED, METHODS, PEERS
 from streamlasso.bench.figures import draw_stream
 from streamlasso.bench.leaderboard import refuse_unknown, run_leaderboard
-from streamlasso.bench.stream_file import StreamFile, read_task
+from streamlasso.bench.stream_file import ROWS, StreamFile, read_task
 from streamlasso.bench.summary import stream_summary, write_summary
 from streamlasso.report.page import write_figure
 
-#: Seconds of CPU time for one setting of one method.
+#: Seconds of CPU time for one setting of one method, on ROWS rows.
 LIMIT = 60.0
 
 
-def compare(file: StreamFile, out: Path, methods: Sequence[str] | None = None, jobs: int = 1) -> str:
+def compare(
+    file: StreamFile,
+    out: Path,
+    methods: Sequence[str] | None = None,
+    jobs: int = 1,
+    peers: str = "quick",
+    defaults_only: bool = False,
+) -> str:
     """Run every method on the stream: `out`/leaderboard.csv, summary.md, comparison.png and .svg; the summary.
 
     An interrupted comparison continues from leaderboard.csv.
@@ -28,17 +35,27 @@ def compare(file: StreamFile, out: Path, methods: Sequence[str] | None = None, j
     refuse_processes(jobs)
     task, notes = read_task(file)
     for note in notes:
-        print(note, file=sys.stderr)
+        warn(note)
     make_directory(out)
-    table = run_leaderboard([task], out, methods=methods, limit=LIMIT, jobs=jobs, progress=True)
+    limit = LIMIT * max(len(task.y) / ROWS, 1)
+    table = run_leaderboard(
+        [task],
+        out,
+        methods=methods,
+        peers=peers,
+        defaults_only=defaults_only,
+        limit=limit,
+        jobs=jobs,
+        progress=True,
+    )
     if not table.num_rows:
         raise ValueError(f"--methods {','.join(methods or ())}: none of them can predict a {task.family} target")
     write_figure(out / "comparison", draw_stream(table))
-    return write_summary(out, stream_summary(table, [*_unable(task.family, methods), *notes[1:]]))
+    return write_summary(out, stream_summary(table, [*_unable(task.family, methods or GROUPS[peers]), *notes[1:]]))
 
 
-def _unable(family: str, methods: Sequence[str] | None) -> list[str]:
+def _unable(family: str, methods: Sequence[str]) -> list[str]:
     """A note about the methods that have no such family."""
     unable = [method for method, (_, families, _) in PEERS.items() if family not in families]
-    unable = [method for method in unable if methods is None or method in methods]
+    unable = [method for method in methods if method.removesuffix(LAGGED) in unable]
     return [f"Not for a {family} target: {', '.join(unable)}."] if unable else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from itertools import product
@@ -24,7 +24,7 @@ from streamlasso.bench.prequential import (
     TooSlow,
     predict_then_learn,
 )
-from streamlasso.bench.task import FAMILIES, Task
+from streamlasso.bench.task import FAMILIES, Task, with_lags
 
 #: The settings that "best in hindsight" is over.
 LEARNING_RATES, L1 = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3), (0.0, 0.001, 0.01)
@@ -39,6 +39,8 @@ DEFAULT = "default"
 #: Marks a setting with responses standardised by running moments.
 TS = " +ts"
 OURS = "streamlasso"
+#: Marks a method that has the last three responses among its features.
+LAGGED = "+lags"
 
 
 @dataclass(frozen=True)
@@ -67,18 +69,27 @@ DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def entries(family: str) -> Iterator[Entry]:
-    """All entries for this family, ours last.
+    """All entries for this family, in the order of `METHODS`; with lags, of ours only the default.
 
     >>> from streamlasso.bench.entries import entries
-    >>> [entry.setting for entry in entries("gaussian") if entry.method == "refit"]
+    >>> [entry.setting for entry in entries("gaussian") if entry.method == "refit+lags"]
     ['default: last 1000 rows', 'all rows']
     """
-    for method, (package, families, settings) in PEERS.items():
-        if family in families:
-            for setting, make in settings(family):
-                yield Entry(method, setting, package, _peer_run(make))
+    plain = [
+        Entry(method, setting, package, _peer_run(make))
+        for method, (package, families, settings) in PEERS.items()
+        if family in families
+        for setting, make in settings(family)
+    ]
+    yield from plain
+    yield from (_lagged(entry) for entry in plain if entry.method not in BASELINES)
     for setting, options in OUR_SETTINGS.items():
         yield Entry(OURS, setting, "streamlasso", _our_run(options))
+    yield _lagged(Entry(OURS, DEFAULT, "streamlasso", _our_run({})))
+
+
+def _lagged(entry: Entry) -> Entry:
+    return replace(entry, method=entry.method + LAGGED, run=lambda task, limit: entry.run(with_lags(task), limit))
 
 
 def entries_by_name(family: str) -> dict[tuple[str, str], Entry]:
@@ -155,6 +166,15 @@ def _refit(family: str) -> Iterator[Setting]:
     yield "all rows", lambda: peers.Refit(family, None)
 
 
+def _river_forest(family: str) -> Iterator[Setting]:
+    yield DEFAULT, lambda: peers.river_forest(family)
+
+
+def _boosting(family: str) -> Iterator[Setting]:
+    yield _named(f"last {WINDOW} rows", True), lambda: peers.boosting(family, WINDOW)
+    yield "all rows", lambda: peers.boosting(family, None)
+
+
 def _named(setting: str, default: bool) -> str:
     return f"{DEFAULT}: {setting}" if default else setting
 
@@ -169,9 +189,32 @@ PEERS: dict[str, tuple[str, tuple[str, ...], Callable[[str], Iterator[Setting]]]
     "vowpal-wabbit": ("vowpalwabbit", FAMILIES, _vowpal_wabbit),
     "refit": ("sklearn", FAMILIES, _refit),
     "ondil": ("ondil", ("gaussian",), _ondil),
+    "river-forest": ("river", FAMILIES, _river_forest),
+    "boosting": ("sklearn", FAMILIES, _boosting),
 }
-METHODS: tuple[str, ...] = (*PEERS, OURS)
 BASELINES = ("running-mean", "persistence")
+#: Milliseconds per row.
+SLOW = ("river-forest", "boosting")
+METHODS: tuple[str, ...] = (
+    *PEERS,
+    *(method + LAGGED for method in PEERS if method not in BASELINES),
+    OURS,
+    OURS + LAGGED,
+)
+#: What is compared: the linear methods as they are, or all, with lagged responses too.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "quick": (*(method for method in PEERS if method not in SLOW), OURS),
+    "all": METHODS,
+}
+
+
+def is_peer(method: str) -> bool:
+    """Whether it is neither ours nor the running mean, which is the unit of all losses.
+
+    >>> is_peer("persistence"), is_peer("streamlasso+lags")
+    (True, False)
+    """
+    return method != "running-mean" and not method.startswith(OURS)
 
 
 # --- ours -------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from streamlasso.bench.entries import BASELINES, METHODS, OURS
+from streamlasso.bench.entries import BASELINES, LAGGED, METHODS, OURS
 from streamlasso.bench.summary import (
     Row,
     Standing,
@@ -35,12 +35,15 @@ MARKERS = {
     "vowpal-wabbit": "v",
     "refit": "P",
     "ondil": "X",
+    "river-forest": "h",
+    "boosting": "p",
     OURS: "o",
 }
 Style = dict[str, Any]
 PERSISTENCE: Style = dict(marker="|", mec="black", ms=12, mew=1.8, zorder=2)
 PEER_DEFAULT: Style = dict(mec=GREY, mfc="none", ms=5.5, zorder=2)
 PEER_BEST: Style = dict(mec="black", mfc=LIGHT, ms=6.5, mew=0.5, zorder=3)
+PEER_LAGGED: Style = dict(mec="black", mfc="white", ms=5, mew=0.9, zorder=3)
 OUR_DEFAULT: Style = dict(mec="white", mfc=DARK, ms=7, mew=0.6, zorder=5)
 OUR_BEST: Style = dict(mec=DARK, mfc="none", ms=11, mew=1.4, zorder=4)
 
@@ -57,11 +60,13 @@ def draw_leaderboard(table: pyarrow.Table) -> Figure:
     """
     rows = table.to_pylist()
     tasks = tasks_of(rows)
-    methods = [method for method in METHODS if method not in BASELINES and len(microseconds(rows, method))]
+    timed = [method for method in METHODS if method not in BASELINES and not method.endswith(LAGGED)]
+    methods = [method for method in timed if len(microseconds(rows, method))]
     figure, loss, times = _panels(max(len(tasks), 6))
     for y, task in enumerate(tasks):
         for method in METHODS:
-            _draw_standing(loss, y, method, standing(rows, task, method), MARKERS.get(method, ""))
+            marker = MARKERS.get(method.removesuffix(LAGGED), "")
+            _draw_standing(loss, y, method, standing(rows, task, method), marker)
     _finish_losses(loss, [f"{task} ({select(rows, task=task)[0]['family'][0]})" for task in tasks])
     for y, method in enumerate(methods):
         _draw_times(times, y, method, microseconds(rows, method), np.median(microseconds(rows, method)))
@@ -95,6 +100,8 @@ def draw_stream(table: pyarrow.Table) -> Figure:
     peers, ours = {"marker": "o", **PEER_BEST}, {"marker": "o", **OUR_BEST}
     marks = [("default", {"marker": "o", **PEER_DEFAULT}), ("best setting in hindsight", peers)]
     marks += [(f"{OURS}, default", {"marker": "o", **OUR_DEFAULT}), (f"{OURS}, best setting in hindsight", ours)]
+    if any(method.endswith(LAGGED) for method in methods):
+        marks.append(("best setting, with lagged responses", {"marker": "o", **PEER_LAGGED}))
     _add_legend(figure, marks)
     return figure
 
@@ -114,6 +121,9 @@ def _draw_standing(axes: Axes, y: int, method: str, stands: Standing, marker: st
         return
     if method in BASELINES:
         _draw_mark(axes, stands.best, y, method, PERSISTENCE)
+        return
+    if method.endswith(LAGGED):
+        _draw_mark(axes, stands.best, y, f"{method}, best in hindsight", {"marker": marker, **PEER_LAGGED})
         return
     default, best = (OUR_DEFAULT, OUR_BEST) if method == OURS else (PEER_DEFAULT, PEER_BEST)
     _draw_mark(axes, stands.default, y, f"{method}, default", {"marker": marker, **default})
@@ -151,6 +161,8 @@ def _shapes(shown: set[str]) -> list[tuple[str, Style]]:
     marks = [("persistence", PERSISTENCE)] if "persistence" in shown else []
     marks += [(f"{method}, best in hindsight", {"marker": MARKERS[method], **PEER_BEST}) for method in peers]
     marks += [("open: the same, default", {"marker": "s", **PEER_DEFAULT})] if peers else []
+    if any(method.endswith(LAGGED) for method in shown):
+        marks.append(("white: with lagged responses", {"marker": "s", **PEER_LAGGED}))
     if OURS in shown:
         ours = {"marker": MARKERS[OURS]}
         marks += [(f"{OURS}, best in hindsight", ours | OUR_BEST), (f"{OURS}, default", ours | OUR_DEFAULT)]

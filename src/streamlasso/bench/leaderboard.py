@@ -6,7 +6,6 @@ running mean on the same rows.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,8 +14,9 @@ import numpy as np
 import pyarrow
 
 from streamlasso._jobs import completed, job_bar, refuse_processes
-from streamlasso.bench.entries import DEFAULT, METHODS, Entry, entries, entries_by_name
-from streamlasso.bench.losses import BURN_IN, mean_loss
+from streamlasso._terminal import warn
+from streamlasso.bench.entries import DEFAULT, GROUPS, METHODS, Entry, entries, entries_by_name
+from streamlasso.bench.losses import BURN_IN, block_losses, mean_loss
 from streamlasso.bench.prequential import TooSlow
 from streamlasso.bench.results import Result, ResultsFile
 from streamlasso.bench.task import Task
@@ -41,6 +41,8 @@ def run_leaderboard(
     out: Path,
     *,
     methods: Sequence[str] | None = None,
+    peers: str = "quick",
+    defaults_only: bool = False,
     limit: float = LIMIT,
     jobs: int = 1,
     redo: Sequence[str] = (),
@@ -57,7 +59,11 @@ def run_leaderboard(
     out : Path
         The directory for the results; made if it is not there.
     methods : sequence of str, default=None
-        Some of `entries.METHODS`; None is all.
+        Some of `entries.METHODS`; None is those of `peers`.
+    peers : {"quick", "all"}, default="quick"
+        "all" adds forests and boosted trees, and every method with the last responses among its features.
+    defaults_only : bool, default=False
+        No grids: each method with its default.
     limit : float, default=300
         Seconds of CPU time for one entry on one task; beyond it the entry is too slow.
     jobs : int, default=1
@@ -70,17 +76,20 @@ def run_leaderboard(
     refuse_unknown(methods or (), METHODS, "methods")
     refuse_unknown(redo, METHODS, "methods")
     refuse_processes(jobs)
-    chosen = installed(METHODS if methods is None else methods, named=methods is not None)
+    chosen = installed(GROUPS[peers] if methods is None else methods, named=methods is not None)
     out.mkdir(parents=True, exist_ok=True)
     file = ResultsFile(out / "leaderboard.csv")
     for task in tasks:
         file.refuse_other_data(task)
     file.drop(redo)
     planned = [job for task in tasks for job in _jobs(task, limit, chosen, file)]
-    with job_bar("leaderboard", len(planned), shown=progress) as advance:
-        for _, result in completed(_run, planned, jobs):
+    if defaults_only:
+        planned = [job for job in planned if job.setting.startswith(DEFAULT)]
+    following = [*(f"{job.task.name}, {job.method}, at most {limit:.0f} s" for job in planned), "done"]
+    with job_bar(following[0], len(planned), shown=progress) as advance:
+        for n_done, (_, result) in enumerate(completed(_run, planned, jobs), 1):
             file.append(result)
-            advance(f"{result.task}, {result.method}")
+            advance(following[n_done])
     return file.table()
 
 
@@ -103,7 +112,7 @@ def installed(methods: Iterable[str], named: bool) -> list[str]:
         advice = f'{method} needs {entry.package}: pip install "streamlasso[bench]"'
         if named:
             raise ImportError(advice)
-        print(f"left out: {advice}", file=sys.stderr)
+        warn(f"left out: {advice}")
     return found
 
 
@@ -147,6 +156,7 @@ def _result(entry: Entry, task: Task, means: np.ndarray, seconds: float, status:
     failed, n = status.startswith("failed"), len(means)
     loss = np.nan if failed else mean_loss(task.family, task.outcome[:n], means)
     baseline = np.nan if failed else running_mean_loss(task, n)
+    blocks = block_losses(task.family, task.outcome, means) if n == len(task.y) and not failed else ()
     return Result(
         task=task.name,
         family=task.family,
@@ -161,6 +171,7 @@ def _result(entry: Entry, task: Task, means: np.ndarray, seconds: float, status:
         status=status,
         version=entry.version,
         data=task.fingerprint,
+        blocks=" ".join(f"{block:.7g}" for block in blocks),
     )
 
 

@@ -7,6 +7,8 @@ from scipy.special import xlogy
 
 #: Rows that are learnt but not scored.
 BURN_IN = 50
+#: The scored rows are cut into so many blocks, for standard errors and for the loss over time.
+N_BLOCKS = 20
 #: Probabilities are kept this far from 0 and 1, rates this far from 0.
 LEAST_SHARE, LEAST_RATE = 1e-4, 0.1
 LOSS_NAMES = {"gaussian": "half squared error", "binomial": "log loss", "poisson": "Poisson deviance"}
@@ -22,8 +24,25 @@ def mean_loss(family: str, y: np.ndarray, means: np.ndarray) -> float:
     """
     if len(y) <= BURN_IN:
         return float("nan")
-    loss = half_deviance(family, y, clipped(family, y, means))
-    return float(loss[BURN_IN:].mean()) * (2 if family == "poisson" else 1)
+    return float(_scored(family, y, means).mean())
+
+
+def block_losses(family: str, y: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """The mean loss of each of 20 blocks of rows, all about as long, which together are the rows after the 50th.
+
+    >>> import numpy as np
+    >>> y = np.arange(90.0)
+    >>> block_losses("gaussian", y, np.where(y < 70, y, y - 2))[[0, 9, 10, 19]]
+    array([0., 0., 2., 2.])
+    """
+    scored = _scored(family, y, means)
+    return np.array([block.mean() for block in np.array_split(scored, min(N_BLOCKS, len(scored)) or 1) if len(block)])
+
+
+def _scored(family: str, y: np.ndarray, means: np.ndarray) -> np.ndarray:
+    """The loss of each row after the burn-in."""
+    loss = half_deviance(family, y, clipped(family, y, means))[BURN_IN:]
+    return 2 * loss if family == "poisson" else loss
 
 
 def half_deviance(family: str, y: np.ndarray, means: np.ndarray) -> np.ndarray:

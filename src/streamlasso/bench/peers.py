@@ -52,7 +52,12 @@ class River:
         self.model = needed("river.preprocessing").StandardScaler() | model
         self.predict_row: Callable[[dict], Any] = self.model.predict_one
         if family == "binomial":
-            self.predict_row = lambda row: self.model.predict_proba_one(row)[True]
+            self.predict_row = self._share
+
+    def _share(self, row: dict) -> float:
+        """Of the class 1; a model that has seen no class yet gives no probabilities."""
+        shares = self.model.predict_proba_one(row)
+        return shares.get(True, 0.0) if shares else 0.5
 
     def predict(self, x: np.ndarray) -> float:
         return float(self.predict_row(_as_dict(x)))
@@ -84,6 +89,12 @@ def river_bayesian(smoothing: float) -> Peer:
     """river's Bayesian linear regression; 1 never forgets. It has no intercept, so responses are standardised."""
     model = needed("river.linear_model").BayesianLinearRegression(smoothing=None if smoothing == 1 else smoothing)
     return ResponseStandardised(River(model, "gaussian"))
+
+
+def river_forest(family: str) -> Peer:
+    """river's adaptive random forest: ten trees, each replaced when it drifts. Counts are predicted as numbers."""
+    forests = needed("river.forest")
+    return River((forests.ARFClassifier if family == "binomial" else forests.ARFRegressor)(seed=0), family)
 
 
 class SklearnSGD:
@@ -177,17 +188,18 @@ def _compile_ondil() -> None:
     model.update(X[-1:], y[-1:])
 
 
-# --- cross-validated refits -------------------------------------------------------------------------------------------
+# --- refits -----------------------------------------------------------------------------------------------------------
 
 
 class Refit:
-    """A cross-validated fit to the last `window` rows, or to all (None), every so many rows.
+    """A fit to the last `window` rows, or to all (None), every so many rows: of a lasso (for counts a ridge) whose
+    penalty is chosen by cross-validation, or of what `build(family, number of rows)` gives.
 
     It predicts the running mean until it can be fitted.
     """
 
-    def __init__(self, family: str, window: int | None) -> None:
-        self.family, self.window = family, window
+    def __init__(self, family: str, window: int | None, build: Callable[[str, int], Any] | None = None) -> None:
+        self.family, self.window, self.build = family, window, build or _cross_validated
         self.rows: list[np.ndarray] = []
         self.responses: list[float] = []
         self.mean = RunningMean(family)
@@ -217,7 +229,7 @@ class Refit:
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.model = _cross_validated(self.family, len(y)).fit(X, y)
+            self.model = self.build(self.family, len(y)).fit(X, y)
 
 
 def _cross_validated(family: str, n_rows: int) -> Any:
@@ -235,3 +247,16 @@ def _cross_validated(family: str, n_rows: int) -> Any:
     poisson = linear.PoissonRegressor(solver="newton-cholesky")
     model = search(poisson, {"alpha": POISSON_LAMS}, cv=FOLDS, scoring="neg_mean_poisson_deviance")
     return pipeline.make_pipeline(scaler, model)
+
+
+def boosting(family: str, window: int | None) -> Peer:
+    """scikit-learn's histogram gradient boosting at its defaults, refitted to the last rows or to all."""
+    return Refit(family, window, _boosted)
+
+
+def _boosted(family: str, n_rows: int) -> Any:
+    trees = needed("sklearn.ensemble")
+    if family == "binomial":
+        return trees.HistGradientBoostingClassifier(random_state=0)
+    loss = "poisson" if family == "poisson" else "squared_error"
+    return trees.HistGradientBoostingRegressor(loss=loss, random_state=0)

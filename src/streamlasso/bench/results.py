@@ -26,6 +26,7 @@ class Result:
     status : "ok", "too slow" (over the time limit), or "failed: ..."
     version : of the package
     data : the fingerprint of the task
+    blocks : the mean losses of blocks of rows (`losses.block_losses`), which are the same rows for all methods
     """
 
     task: str
@@ -41,6 +42,7 @@ class Result:
     status: str
     version: str
     data: str
+    blocks: str = ""
 
 
 COLUMNS = tuple(field.name for field in fields(Result))

@@ -6,19 +6,39 @@ from streamlasso.core.state cimport Stateful
 from streamlasso.core.statistics cimport Moments
 
 @cython.final
+cdef class Scratch:
+    cdef double* doubles
+    cdef Py_ssize_t* integers
+    cdef signed char* resting
+    cdef Py_ssize_t kept
+    cdef double* kept_b
+    cdef double* kept_sign
+    cdef Py_ssize_t* kept_members
+
+
+@cython.final
 cdef class ActiveSet(Stateful):
     cdef readonly Py_ssize_t p
     cdef Factor factor
-    cdef readonly Py_ssize_t[::1] members
-    cdef readonly double[::1] b, sign, g
-    cdef Py_ssize_t[::1] where, candidates, kept_members
-    cdef double[::1] tau, ridge, tol, target, kept_b, kept_sign
-    cdef signed char[::1] resting
+    cdef Scratch scratch
+    cdef Py_ssize_t* members
+    cdef Py_ssize_t* where
+    cdef double* b
+    cdef double* sign
+    cdef double* g
+    # Of the scratch space, at hand.
+    cdef Py_ssize_t* candidates
+    cdef double* target
+    cdef double* tau
+    cdef double* tol
+    cdef double* ridge
+    cdef signed char* resting
     cdef public bint broken
     cdef public Py_ssize_t age
     cdef bint has_ridge, has_free
-    cdef Py_ssize_t kept, n_resting, n_candidates
+    cdef Py_ssize_t n_resting, n_candidates
 
+    cdef void _forget_places(self) noexcept nogil
     cdef int solve(self, Moments m) noexcept nogil
     cdef void gradient(self, Moments m) noexcept nogil
     cdef bint refactor(self, Moments m) noexcept nogil
@@ -51,6 +71,7 @@ cdef class ActiveSet(Stateful):
     cdef void _rest(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t _wake(self) noexcept nogil
     cdef int _coordinate_descent(self, Moments m) noexcept nogil
+    cdef bint _distinct(self, const Py_ssize_t* members, Py_ssize_t k) noexcept nogil
 
 
 @cython.final

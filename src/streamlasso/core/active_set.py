@@ -27,14 +27,16 @@ indexed by position among the members, all else by feature.
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isinf
+from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.factor import Factor
 from cython.cimports.streamlasso.core.kernels import axpy
 from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.record import OK, SINGULAR
 from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import CHECK, FINITE, READ, SIGN
 
-from streamlasso.core.state import ANY, COLUMNS, COUNT, ROWS, SIGN, Column, array, numbers, table
+from streamlasso.core.state import COLUMNS, ROWS, TRIANGLE, Column, array, numbers, table
 
 #: Block exchanges before the solver walks.
 TURNS = cython.declare(cython.int, 6)
@@ -54,35 +56,69 @@ INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
 
 
 @cython.cclass
-class ActiveSet(Stateful):
-    """The members, their signs and coefficients, and the factor of their block."""
-
-    STATE = (
-        array("members", ROWS, range=COUNT, dtype=np.int64),
-        table("solution", (ROWS, COLUMNS), Column("b", ANY, np.negative), Column("sign", SIGN, np.negative)),
-        array("factor", ROWS, ROWS, attribute="triangle", computed=True),
-        numbers("age", Column("broken", COUNT), Column("age", COUNT), dtype=np.int64),
-    )
+class Scratch:
+    """Space that is used while a problem is solved, by one active set after the other."""
 
     def __cinit__(self, p: cython.Py_ssize_t):
+        self.doubles = cython.cast(cython.p_double, calloc(6 * p, DOUBLE))
+        self.integers = cython.cast(cython.pointer[cython.Py_ssize_t], calloc(2 * p, INDEX))
+        self.resting = cython.cast(cython.pointer[cython.schar], calloc(p, 1))
+        if self.doubles == cython.NULL or self.integers == cython.NULL or self.resting == cython.NULL:
+            raise MemoryError
+        self.kept_b = self.doubles + 4 * p
+        self.kept_sign = self.doubles + 5 * p
+        self.kept_members = self.integers + p
+        self.kept = 0
+
+    def __dealloc__(self):
+        free(self.doubles)
+        free(self.integers)
+        free(self.resting)
+
+
+@cython.cclass
+class ActiveSet(Stateful):
+    """The members, their signs and coefficients, and the factor of their block.
+
+    Active sets of one objective, which are solved in turn, share their scratch space: that of `other`.
+    """
+
+    STATE = (
+        array("members", ROWS, dtype=np.int64),
+        table("solution", (ROWS, COLUMNS), Column("b", np.negative), Column("sign", np.negative)),
+        numbers("age", Column("broken"), Column("age"), dtype=np.int64),
+        array("factor", TRIANGLE),
+    )
+
+    def __cinit__(self, p: cython.Py_ssize_t, other: ActiveSet = None):
         self.p = p
         self.factor = Factor(p)
-        self.members = np.zeros(p, dtype=np.intp)
-        self.where = np.full(p, -1, dtype=np.intp)
-        self.candidates = np.zeros(p, dtype=np.intp)
-        self.resting = np.zeros(p, dtype=np.int8)
-        self.b = np.zeros(p)
-        self.sign = np.zeros(p)
-        self.target = np.zeros(p)
-        self.g = np.zeros(p)
-        self.tau = np.zeros(p)
-        self.tol = np.zeros(p)
-        self.ridge = np.zeros(p)
-        self.kept_members = np.zeros(p, dtype=np.intp)
-        self.kept_b = np.zeros(p)
-        self.kept_sign = np.zeros(p)
+        self.b = cython.cast(cython.p_double, calloc(3 * p, DOUBLE))
+        self.members = cython.cast(cython.pointer[cython.Py_ssize_t], calloc(2 * p, INDEX))
+        if self.b == cython.NULL or self.members == cython.NULL:
+            raise MemoryError
+        self.sign = self.b + p
+        self.g = self.sign + p
+        self.where = self.members + p
+        self._forget_places()
+        self.scratch = Scratch(p) if other is None else other.scratch
+        self.target = self.scratch.doubles
+        self.tau = self.target + p
+        self.tol = self.tau + p
+        self.ridge = self.tol + p
+        self.candidates = self.scratch.integers
+        self.resting = self.scratch.resting
         self.has_ridge = self.has_free = self.broken = False
-        self.kept = self.age = self.n_resting = self.n_candidates = 0
+        self.age = self.n_resting = self.n_candidates = 0
+
+    def __dealloc__(self):
+        free(self.b)
+        free(self.members)
+
+    def _forget_places(self):
+        j: cython.Py_ssize_t
+        for j in range(self.p):
+            self.where[j] = -1
 
     def solve(self, m):
         """Solve for the current m, tau, ridge; SINGULAR where it took the fallback."""
@@ -129,28 +165,28 @@ class ActiveSet(Stateful):
 
     def remember(self):
         """Keep a copy of the solution."""
-        self.kept = self.factor.k
-        memcpy(cython.address(self.kept_members[0]), cython.address(self.members[0]), self.kept * INDEX)
-        memcpy(cython.address(self.kept_b[0]), cython.address(self.b[0]), self.kept * DOUBLE)
-        memcpy(cython.address(self.kept_sign[0]), cython.address(self.sign[0]), self.kept * DOUBLE)
+        self.scratch.kept = self.factor.k
+        memcpy(cython.address(self.scratch.kept_members[0]), cython.address(self.members[0]), self.scratch.kept * INDEX)
+        memcpy(cython.address(self.scratch.kept_b[0]), cython.address(self.b[0]), self.scratch.kept * DOUBLE)
+        memcpy(cython.address(self.scratch.kept_sign[0]), cython.address(self.sign[0]), self.scratch.kept * DOUBLE)
 
     def recall(self):
         """The solution as it was remembered; the factor is not kept."""
         i: cython.Py_ssize_t
         self.reset()
-        for i in range(self.kept):
+        for i in range(self.scratch.kept):
             self.factor.k += 1
-            self._join(self.kept_members[i], self.kept_sign[i], self.kept_b[i])
+            self._join(self.scratch.kept_members[i], self.scratch.kept_sign[i], self.scratch.kept_b[i])
         self.broken = True
 
     def follow(self, other):
         """Start from the solution of another active set on the same problem."""
         i: cython.Py_ssize_t
-        self.kept = other.factor.k
-        for i in range(self.kept):
-            self.kept_members[i] = other.members[i]
-            self.kept_b[i] = other.b[i]
-            self.kept_sign[i] = other.sign[i]
+        self.scratch.kept = other.factor.k
+        for i in range(self.scratch.kept):
+            self.scratch.kept_members[i] = other.members[i]
+            self.scratch.kept_b[i] = other.b[i]
+            self.scratch.kept_sign[i] = other.sign[i]
         self.recall()
 
     def times(self, x):
@@ -515,39 +551,38 @@ class ActiveSet(Stateful):
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
-    @property
-    def count(self):
-        """Members."""
-        return self.factor.k
+    def travel(self, tape):
+        """A factor that is broken is made anew before it is used, and is not kept."""
+        q: cython.Py_ssize_t
+        k: cython.Py_ssize_t = tape.rows(cython.address(self.factor.k), self.p)
+        members: cython.pointer[cython.const[cython.Py_ssize_t]] = tape.indices(
+            cython.address(self.members[0]), k, 0, self.p
+        )
+        tape.doubles(cython.address(self.b[0]), k, FINITE)
+        tape.doubles(cython.address(self.sign[0]), k, SIGN)
+        broken: cython.bint = tape.flag(cython.address(self.broken))
+        tape.count(cython.address(self.age))
+        if not broken:
+            self.factor.travel(tape)
+        if tape.mode == CHECK and tape.wrong == cython.NULL:
+            tape.require(self._distinct(members, k), b"the active set names a feature twice")
+        if tape.mode == READ:
+            self._forget_places()
+            for q in range(k):
+                self.where[self.members[q]] = q
 
-    @count.setter
-    def count(self, k):
-        self.factor.k = k
+    def _distinct(self, members, k):
+        i: cython.Py_ssize_t
+        distinct: cython.bint = True
+        for i in range(k):
+            distinct = distinct and not self.resting[members[i]]
+            self.resting[members[i]] = True
+        for i in range(k):
+            self.resting[members[i]] = False
+        return distinct
 
-    @property
-    def capacity(self):
-        return self.p
-
-    @property
-    def triangle(self):
-        """The factor. One that is broken is made anew before it is used; what lies there is not part of the state."""
-        return np.zeros((self.factor.k, self.factor.k)) if self.broken else self.factor.triangle()
-
-    @triangle.setter
-    def triangle(self, triangle):
-        self.factor.set_triangle(triangle)
-
-    def _filled(self):
-        k = self.factor.k
-        np.asarray(self.where)[:] = -1
-        np.asarray(self.where)[np.asarray(self.members)[:k]] = np.arange(k)
-
-    def _check_together(self, state):
-        members, broken = state["members"], state["age"][0]
-        if len(np.unique(members)) != len(members) or np.any(members >= self.p):
-            raise ValueError("the active set names a feature twice, or one that is not there")
-        if not broken and not np.all(np.diagonal(state["factor"]) > 0):
-            raise ValueError("a factor must have a positive diagonal")
+    def _keeps_triangle(self, known):
+        return not known["age"][0]
 
 
 @cython.cclass

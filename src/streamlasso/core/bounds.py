@@ -17,9 +17,10 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import ANY, FINITE
 from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
-from streamlasso.core.state import COLUMNS, COUNT, FEATURES, Column, complement, numbers, table
+from streamlasso.core.state import COLUMNS, FEATURES, Column, complement, numbers, table
 
 WIDEN = cython.declare(cython.double, 0.5)
 #: Before this eta no mean has come to its end.
@@ -44,12 +45,12 @@ class Bounds(Stateful):
         table("features", (COLUMNS, FEATURES), Column("low"), Column("high")),
         numbers(
             "response",
-            Column("y_low", exchanged=complement, of="y_high"),
-            Column("y_high", exchanged=complement, of="y_low"),
-            Column("eta_low", exchanged=np.negative, of="eta_high"),
-            Column("eta_high", exchanged=np.negative, of="eta_low"),
+            Column("y_low", complement, of="y_high"),
+            Column("y_high", complement, of="y_low"),
+            Column("eta_low", np.negative, of="eta_high"),
+            Column("eta_high", np.negative, of="eta_low"),
         ),
-        numbers("rows", Column("n", COUNT), dtype=np.int64),
+        numbers("rows", Column("n"), dtype=np.int64),
     )
 
     def __cinit__(self, p: cython.Py_ssize_t, family):
@@ -158,3 +159,14 @@ class Bounds(Stateful):
     def least_loss(self, y):
         """The smallest loss that an eta within the bounds can have for this response."""
         return self.family.loss_at(y, self.family.best_eta(y, self.eta_low, self.eta_high))
+
+    def travel(self, tape):
+        """The bounds of eta may be infinite."""
+        tape.doubles(cython.address(self.low[0]), self.p, FINITE)
+        tape.doubles(cython.address(self.high[0]), self.p, FINITE)
+        tape.number(cython.address(self.y_low), FINITE)
+        tape.number(cython.address(self.y_high), FINITE)
+        low: cython.double = tape.number(cython.address(self.eta_low), ANY)
+        high: cython.double = tape.number(cython.address(self.eta_high), ANY)
+        tape.require(low <= high, b"the bounds of eta are not a range")
+        tape.count(cython.address(self.n))

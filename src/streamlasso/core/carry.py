@@ -30,8 +30,9 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, exp, fabs, sqrt
 from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 
-from streamlasso.core.state import COUNT, FINITE, FIXED, WEIGHT, Column, array, complement, numbers
+from streamlasso.core.state import FIXED, Column, array, complement, numbers
 
 #: Rows before the first offset.
 FIRST_OFFSET = cython.declare(cython.Py_ssize_t, 20)
@@ -57,14 +58,14 @@ class Carry(Stateful):
     """The rules, their gate, and the residuals that the next offset is made of."""
 
     STATE = (
-        array("gate", FIXED, range=WEIGHT),
-        array("A", FIXED, FIXED, FIXED, range=FINITE),
-        array("B", FIXED, FIXED, range=FINITE),
-        array("theta", FIXED, FIXED, range=FINITE),
-        array("lags", FIXED, range=FINITE, exchanged=_exchanged),
-        numbers("means", Column("level_mean", FINITE, complement), Column("eta_mean", FINITE, np.negative)),
-        numbers("scale", Column("residual_square", WEIGHT), Column("residual_weight", WEIGHT)),
-        numbers("seen", Column("n_seen", COUNT), dtype=np.int64),
+        array("gate", FIXED),
+        array("A", FIXED, FIXED, FIXED),
+        array("B", FIXED, FIXED),
+        array("theta", FIXED, FIXED),
+        array("lags", FIXED, exchanged=_exchanged),
+        numbers("means", Column("level_mean", complement), Column("eta_mean", np.negative)),
+        numbers("scale", Column("residual_square"), Column("residual_weight")),
+        numbers("seen", Column("n_seen"), dtype=np.int64),
     )
 
     def __cinit__(self, family):
@@ -226,3 +227,15 @@ class Carry(Stateful):
             for k in range(i + 1, n):
                 self.theta[h, i] -= L[k][i] * self.theta[h, k]
             self.theta[h, i] /= L[i][i]
+
+    def travel(self, tape):
+        tape.doubles(cython.address(self.gate[0]), N_CHOICES, WEIGHT)
+        tape.doubles(cython.address(self.A[0, 0, 0]), N_RULES * N_FEATURES * N_FEATURES, FINITE)
+        tape.doubles(cython.address(self.B[0, 0]), N_RULES * N_FEATURES, FINITE)
+        tape.doubles(cython.address(self.theta[0, 0]), N_RULES * N_FEATURES, FINITE)
+        tape.doubles(cython.address(self.lags[0]), N_LAGS, FINITE)
+        tape.number(cython.address(self.level_mean), FINITE)
+        tape.number(cython.address(self.eta_mean), FINITE)
+        tape.number(cython.address(self.residual_square), WEIGHT)
+        tape.number(cython.address(self.residual_weight), WEIGHT)
+        tape.count(cython.address(self.n_seen))

@@ -15,6 +15,8 @@ cdef class DictRows:
     cpdef double eta(self, Engine learner, x) except? -1
     cpdef double predict(self, Engine learner, x) except? -1
     cpdef bint learn(self, Engine learner, x, y, weight) except -1
+    cdef bint _learn(self, Engine learner, x, y, weight) except -1
+    cpdef int take(self, list learners, list targets) except -1
     cpdef double weigh(self, weight) except? -1
     cdef int _fit(self, Engine learner) except -1
 

@@ -4,6 +4,7 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
+from cython.cimports.streamlasso.core.engine import Engine
 
 from streamlasso.core.record import RECORD
 from streamlasso.core.values import LARGEST
@@ -93,7 +94,7 @@ class DictRows:
         """
         self._fit(learner)
         self.fill(x if learner.n_seen > 0 else {name: 0.0 if value != value else value for name, value in x.items()})
-        return learner.eta_at(cython.address(self.x[0, 0]))
+        return learner.ask(cython.address(self.x[0, 0]))
 
     def predict(self, learner, x):
         """The mean of the response, given the row."""
@@ -101,6 +102,14 @@ class DictRows:
 
     def learn(self, learner, x, y, weight):
         """Learn the row; False, and nothing is learnt, where it has names without a column. Bad values are refused."""
+        # Another thread that predicts writes into the same row.
+        learner.gate.hold()
+        try:
+            return self._learn(learner, x, y, weight)
+        finally:
+            learner.gate.release()
+
+    def _learn(self, learner, x, y, weight):
         known: cython.bint = self.fill(x)
         self._fit(learner)
         self.y[0] = number("y", y)
@@ -111,6 +120,18 @@ class DictRows:
         if known and self.w[0] > 0.0:
             learner.take(self.x, self.y, self.w, self.note)
         return known
+
+    def take(self, learners, targets):
+        """Learn the row at hand, of the weight at hand, each learner with its own target; no signal comes between."""
+        k: cython.Py_ssize_t
+        learner: Engine
+        for k in range(len(learners)):
+            self._fit(learners[k])
+        for k in range(len(learners)):
+            learner = learners[k]
+            self.y[0] = targets[k]
+            learner.take(self.x, self.y, self.w, self.note)
+        return 0
 
     def weigh(self, weight):
         """Note the weight of the row."""

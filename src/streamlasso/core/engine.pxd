@@ -1,3 +1,6 @@
+from streamlasso.core.gate cimport Gate
+from streamlasso.core.pointers cimport Pointers
+from streamlasso.core.quantiles cimport Quantiles
 from streamlasso.core.record cimport Record
 from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
@@ -6,17 +9,34 @@ from streamlasso.families.base cimport Family
 cdef class Engine(Stateful):
     cdef readonly dict settings
     cdef Family family
+    cdef readonly Quantiles quantiles
     cdef readonly Py_ssize_t p
     cdef Py_ssize_t batch_size
     cdef readonly bint compiled
-    cdef bint busy
+    cdef public Gate gate
     cdef public double lam
     cdef public Py_ssize_t n_seen
     cdef public int code
 
     cdef int take(self, const double[:, ::1] x, const double[::1] y, const double[::1] w, double[:, ::1] record) except -1
-    cdef int _learn(self, const double[:, ::1] X, const double[::1] y, weight, record, coef) except -1
     cdef int _step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
+    cdef int step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
     cdef double eta_at(self, const double* x) except? -1 nogil
+    cdef double ask(self, const double* x) except? -1 nogil
     cdef int predict_rows(self, Py_ssize_t n, const double* X, double* etas, double* residuals) except -1 nogil
     cdef void write_model(self, double* model) noexcept nogil
+
+
+cdef class _Rows:
+    cdef Gate gate
+    cdef Pointers each
+    cdef const double[:, ::1] X, Y
+    cdef const double[::1] w
+    cdef double[:, :, :] record, coef
+    cdef long long[::1] learnt
+    cdef Py_ssize_t n, batch_size, done
+    cdef bint weighted, recorded, traced
+
+    cdef int learn(self) except -1
+    cdef int _loop(self) except -1 nogil
+    cdef int _step(self, Py_ssize_t size) except -1 nogil

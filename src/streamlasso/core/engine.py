@@ -3,11 +3,17 @@
 
 import cython
 import numpy as np
+from cython.cimports.streamlasso.core.gate import Gate, seconds
+from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.record import as_records
 from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.values import weight_of
 
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.core.selected import Selected
+
+#: Seconds between two looks at signals. They need the GIL, for which another thread may make this one wait for 5 ms.
+PATIENCE = cython.declare(cython.double, 0.05)
 
 
 def _refuse_shape(name, shape, expected):
@@ -18,13 +24,132 @@ def _refuse_shape(name, shape, expected):
 def revive(cls, n_features, settings, state):
     """An engine of this class as it was."""
     engine = cls(n_features, **settings)
-    engine._fill(state)
+    engine.restore(state)
     return engine
+
+
+def unpacked(cls, n_features, settings, data):
+    """An engine of this class with the state that `pack` gave."""
+    engine = cls(n_features, **settings)
+    engine.unpack(data)
+    return engine
+
+
+def learn_together(
+    learners, X: cython.const[cython.double][:, ::1], targets, weight=None, record=None, coef=None, learnt=None
+):
+    """Each learner learns the rows with its own targets, all of them a mini-batch before any of them the next.
+
+    Other threads may read the learners between two mini-batches (`gate.py`, the first one's), and signals are handled
+    there. A family or tuner written in Python may raise inside a row: all learners are then what they were before.
+
+    record, coef : (learner, n, len(RECORD)) and (learner, n, p + 1), filled in where given
+    learnt : an array of one whole number, to which the rows that were learnt are added, however the call ends
+    """
+    n, k = X.shape[0], len(learners)
+    for learner in learners:
+        _refuse_shape("X", (n, X.shape[1]), (n, learner.n_features))
+    for y in targets:
+        _refuse_shape("y", y.shape, (n,))
+    if weight is not None:
+        _refuse_shape("weight", weight.shape, (n,))
+    for name, array, width in (("record", record, len(RECORD)), ("coef", coef, X.shape[1] + 1)):
+        if array is not None:
+            _refuse_shape(name, array.shape, (k, n, width))
+            if n > 1:
+                _refuse_shape(f"a row of {name}", array.strides[1:], (8 * width, 8))
+    work = _Rows(
+        learners, X, np.asarray(targets[0])[np.newaxis] if k == 1 else np.stack(targets), weight, record, coef, learnt
+    )
+    gate: Gate = cython.cast(Engine, learners[0]).gate
+    gate.begin()
+    gate.watch()
+    try:
+        work.learn()
+    finally:
+        gate.unwatch()
+        gate.end()
+
+
+@cython.final
+@cython.cclass
+class _Rows:
+    """Rows on their way into learners; `done` of them are learnt."""
+
+    def __cinit__(self, learners, X, Y, weight, record, coef, learnt):
+        first: Engine = learners[0]
+        self.gate = first.gate
+        self.each = Pointers(learners)
+        self.X, self.Y = X, Y
+        self.n = X.shape[0]
+        self.batch_size = first.batch_size
+        self.weighted = weight is not None
+        self.recorded = record is not None
+        self.traced = coef is not None
+        self.w = weight if self.weighted else _NOTHING
+        size = (1, min(self.batch_size, self.n), len(RECORD))
+        self.record = record if self.recorded else np.empty(size)
+        self.coef = coef if self.traced else _NO_MODELS
+        self.done = 0
+        self.learnt = np.zeros(1, dtype=np.int64) if learnt is None else learnt
+
+    def learn(self):
+        """All of them; or, after an error inside a row, none."""
+        learners = self.each.objects
+        before = None if all(learner.compiled for learner in learners) else [learner.pack() for learner in learners]
+        try:
+            with cython.nogil:
+                self._loop()
+        except BaseException:
+            if before is not None:
+                self.learnt[0] -= self.done
+                for learner, state in zip(learners, before, strict=True):
+                    learner.unpack(state)
+            raise
+
+    def _loop(self):
+        checked: cython.double = seconds()
+        now: cython.double
+        while self.done < self.n:
+            self._step(min(self.batch_size, self.n - self.done))
+            if self.gate.wanted > 0:
+                with cython.gil:
+                    self.gate.give_way()
+            now = seconds()
+            if not 0.0 <= now - checked < PATIENCE:
+                checked = now
+                with cython.gil:
+                    self.gate.pause()
+        return 0
+
+    def _step(self, size):
+        k: cython.Py_ssize_t
+        i: cython.Py_ssize_t = self.done
+        q: cython.Py_ssize_t
+        for k in range(self.each.n):
+            cython.cast(Engine, self.each.at[k]).step(
+                size,
+                cython.address(self.X[i, 0]),
+                cython.address(self.Y[k, i]),
+                cython.address(self.w[i]) if self.weighted else cython.NULL,
+                as_records(
+                    cython.address(self.record[k, i, 0]) if self.recorded else cython.address(self.record[0, 0, 0])
+                ),
+            )
+            if self.traced:
+                for q in range(i, i + size):
+                    cython.cast(Engine, self.each.at[k]).write_model(cython.address(self.coef[k, q, 0]))
+        self.done += size
+        self.learnt[0] += size
+        return 0
 
 
 @cython.cclass
 class Engine(Stateful):
     """A model on a stream: `_step` learns a mini-batch, `eta_at` predicts a row, `write_model` writes it out."""
+
+    def __cinit__(self, *_, **__):
+        self.gate = Gate()
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -36,77 +161,42 @@ class Engine(Stateful):
         record=None,
         coef=None,
     ):
-        """Learn the rows in order. `record` (n, len(RECORD)) and `coef` (n, p + 1) are filled in where given.
-
-        A family or tuner written in Python may raise: the state is then what it was before the call.
-        """
-        n = X.shape[0]
-        _refuse_shape("X", (n, X.shape[1]), (n, self.p))
-        _refuse_shape("y", (y.shape[0],), (n,))
-        for name, array, shape in (
-            ("weight", weight, (n,)),
-            ("record", record, (n, len(RECORD))),
-            ("coef", coef, (n, self.p + 1)),
-        ):
-            if array is not None:
-                _refuse_shape(name, array.shape, shape)
-        self._refuse_if_busy()
-        before = None if self.compiled else self.state()
-        self.busy = True
-        try:
-            self._learn(X, y, weight, record, coef)
-        except BaseException:
-            if before is not None:
-                self._fill(before)
-            raise
-        finally:
-            self.busy = False
-
-    def _refuse_if_busy(self):
-        """The GIL is not held while rows are learnt; no other thread may touch the state then."""
-        if self.busy:
-            raise RuntimeError("this model is learning in another thread; give every thread a model of its own")
+        """Learn the rows in order. `record` (n, len(RECORD)) and `coef` (n, p + 1) are filled in where given."""
+        learn_together(
+            [self],
+            X,
+            [y],
+            weight,
+            None if record is None else record[np.newaxis],
+            None if coef is None else coef[np.newaxis],
+        )
 
     def take(self, x, y, w, record):
         """`learn` for one row in arrays that are at hand already; what it costs to wrap new ones is what it saves."""
-        self._refuse_if_busy()
-        if self.compiled:
-            self._step(
+        if not self.compiled:
+            self.learn(x, y, w)
+            return 0
+        self.gate.begin()
+        try:
+            self.step(
                 1,
                 cython.address(x[0, 0]),
                 cython.address(y[0]),
                 cython.address(w[0]),
                 as_records(cython.address(record[0, 0])),
             )
-        else:
-            self.learn(x, y, w)
+        finally:
+            self.gate.end()
         return 0
 
-    def _learn(self, X, y, weight, record, coef):
-        n: cython.Py_ssize_t = X.shape[0]
-        i: cython.Py_ssize_t = 0
-        q: cython.Py_ssize_t
-        size: cython.Py_ssize_t
-        weighted: cython.bint = weight is not None
-        recorded: cython.bint = record is not None
-        traced: cython.bint = coef is not None
-        w: cython.const[cython.double][::1] = weight if weighted else _NOTHING
-        out: cython.double[:, ::1] = record if recorded else np.empty((min(self.batch_size, n), len(RECORD)))
-        model: cython.double[:, ::1] = coef if traced else _NO_ROWS
-        with cython.nogil:
-            while i < n:
-                size = min(self.batch_size, n - i)
-                self._step(
-                    size,
-                    cython.address(X[i, 0]),
-                    cython.address(y[i]),
-                    cython.address(w[i]) if weighted else cython.NULL,
-                    as_records(cython.address(out[i if recorded else 0, 0])),
-                )
-                if traced:
-                    for q in range(i, i + size):
-                        self.write_model(cython.address(model[q, 0]))
-                i += size
+    def step(self, n, X, y, w, out):
+        """`_step`, and what the errors were."""
+        i: cython.Py_ssize_t
+        self._step(n, X, y, w, out)
+        if self.quantiles is not None:
+            for i in range(n):
+                self.quantiles.see(y[i], out[i].eta, weight_of(w, i))
+        return 0
 
     def _step(self, n, X, y, w, out):
         """One mini-batch of n rows; w may be NULL. A row of weight 0 is predicted and otherwise passed over."""
@@ -115,6 +205,10 @@ class Engine(Stateful):
     def eta_at(self, x):
         """eta of the next row."""
         return 0.0
+
+    def ask(self, x):
+        """`eta_at` of the row that is learnt next, unless another one comes."""
+        return self.eta_at(x)
 
     def predict_rows(self, n, X, etas, residuals):
         """eta of n rows that follow one another."""
@@ -136,7 +230,6 @@ class Engine(Stateful):
         """
         last: cython.double[::1] = self.residuals() if residuals is None else residuals
         _refuse_shape("X", (X.shape[0], X.shape[1]), (X.shape[0], self.p))
-        self._refuse_if_busy()
         out = np.empty(X.shape[0])
         etas: cython.double[::1] = out
         if X.shape[0] > 0:
@@ -148,7 +241,6 @@ class Engine(Stateful):
         """eta of each row as the next one."""
         i: cython.Py_ssize_t
         _refuse_shape("X", (X.shape[0], X.shape[1]), (X.shape[0], self.p))
-        self._refuse_if_busy()
         out = np.empty(X.shape[0])
         etas: cython.double[::1] = out
         with cython.nogil:
@@ -189,6 +281,14 @@ class Engine(Stateful):
             "selected_: there is one model only; tuner=Mixture() or memory=AdaptiveForgetting() select"
         )
 
+    def inclusion(self):
+        """Of each feature, the weight of the models in which its coefficient is not 0."""
+        return (self.coef != 0.0).astype(float)
+
+    def feature_means(self):
+        """Of the rows that are remembered."""
+        raise NotImplementedError(f"{type(self).__name__} has no feature_means")
+
     def single(self):
         """One sparse model to show: this one, or of several the selected one."""
         return Selected(self.settings["memory"], 0, self.lam, self.lam_max, 1.0, self.intercept, self.coef)
@@ -206,8 +306,9 @@ class Engine(Stateful):
         return revive(type(self), self.p, self.settings, self._mirrored())
 
     def __reduce__(self):
-        return revive, (type(self), self.p, self.settings, self.state())
+        with self.gate:
+            return unpacked, (type(self), self.p, self.settings, self.pack())
 
 
 _NOTHING = np.zeros(1)
-_NO_ROWS = np.zeros((1, 1))
+_NO_MODELS = np.zeros((1, 1, 1))

@@ -1,17 +1,30 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streamlasso.core.gate import Gate
+from streamlasso.core.quantiles import Quantiles
 from streamlasso.core.selected import Selected
 from streamlasso.core.state import Stateful
 
 def revive(
     cls: type[Engine], n_features: int, settings: Mapping[str, Any], state: Mapping[str, NDArray[Any]]
 ) -> Engine: ...
+def unpacked(cls: type[Engine], n_features: int, settings: Mapping[str, Any], data: bytes) -> Engine: ...
+def learn_together(
+    learners: Sequence[Engine],
+    X: NDArray[np.float64],
+    targets: Sequence[NDArray[np.float64]],
+    weight: NDArray[np.float64] | None = None,
+    record: NDArray[np.float64] | None = None,
+    coef: NDArray[np.float64] | None = None,
+    learnt: NDArray[np.int64] | None = None,
+) -> None: ...
 
 class Engine(Stateful):
+    gate: Gate
     lam: float
     n_seen: int
     code: int
@@ -19,6 +32,8 @@ class Engine(Stateful):
     def __new__(cls, n_features: int, **settings: Any) -> Self: ...
     @property
     def settings(self) -> dict[str, Any]: ...
+    @property
+    def quantiles(self) -> Quantiles | None: ...
     @property
     def p(self) -> int: ...
     @property
@@ -47,6 +62,8 @@ class Engine(Stateful):
     def decision_each(self, X: NDArray[np.float64]) -> NDArray[np.float64]: ...
     def residuals(self) -> NDArray[np.float64]: ...
     def selected(self) -> Selected: ...
+    def inclusion(self) -> NDArray[np.float64]: ...
+    def feature_means(self) -> NDArray[np.float64]: ...
     def single(self) -> Selected: ...
     def grown(self, n_features: int) -> Self: ...
     def mirrored(self) -> Self: ...

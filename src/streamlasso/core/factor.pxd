@@ -1,11 +1,19 @@
 cimport cython
 
+from streamlasso.core.tape cimport Tape
+
 @cython.final
 cdef class Factor:
     cdef Py_ssize_t k
-    cdef double[:, ::1] U
-    cdef double[::1] d, inverse, work
+    cdef Py_ssize_t n, room
+    cdef double* U
+    cdef double* d
+    cdef double* inverse
+    cdef double* work
 
+    cdef double* row(self, Py_ssize_t i) noexcept nogil
+    cdef bint _make_room(self, Py_ssize_t k) noexcept nogil
+    cdef void travel(self, Tape tape) noexcept nogil
     cdef void clear(self) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil
     cdef double append(self, double* column, double diagonal, double tolerance) noexcept nogil

@@ -13,9 +13,10 @@ costs O(k^2):
 """
 
 import cython
-import numpy as np
-from cython.cimports.libc.string import memmove
+from cython.cimports.libc.stdlib import abort, calloc, free, malloc
+from cython.cimports.libc.string import memcpy, memmove
 from cython.cimports.streamlasso.core.kernels import axpy, axpy4, dot, dot4, eliminate
+from cython.cimports.streamlasso.core.tape import FINITE, POSITIVE, READ
 
 
 @cython.cclass
@@ -23,11 +24,38 @@ class Factor:
     """U'DU = H_A for a block of up to `n` features; D is kept beside U, with its inverse."""
 
     def __cinit__(self, n: cython.Py_ssize_t):
-        self.U = np.zeros((n, n))
-        self.d = np.zeros(n)
-        self.inverse = np.zeros(n)
-        self.work = np.zeros(n)
-        self.k = 0
+        self.n = n
+        self.room = self.k = 0
+        self.d = cython.cast(cython.p_double, calloc(3 * max(n, 1), cython.sizeof(cython.double)))
+        if self.d == cython.NULL:
+            raise MemoryError
+        self.inverse = self.d + n
+        self.work = self.inverse + n
+
+    def __dealloc__(self):
+        free(self.d)
+        free(self.U)
+
+    def row(self, i):
+        """The i-th row of U."""
+        return self.U + i * self.room
+
+    def _make_room(self, k):
+        """For k members, and some more; most blocks stay much smaller than n. False where there is no memory."""
+        i: cython.Py_ssize_t
+        room: cython.Py_ssize_t = min(self.n, max(k, self.room + max(self.room // 4, 4)))
+        kept: cython.Py_ssize_t = min(self.k, self.room)
+        if k <= self.room:
+            return True
+        U: cython.p_double = cython.cast(cython.p_double, malloc(room * room * cython.sizeof(cython.double)))
+        if U == cython.NULL:
+            return False
+        for i in range(kept):
+            memcpy(U + i * room + i, self.row(i) + i, (kept - i) * cython.sizeof(cython.double))
+        free(self.U)
+        self.U = U
+        self.room = room
+        return True
 
     def clear(self):
         self.k = 0
@@ -45,13 +73,15 @@ class Factor:
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t = self.k
         delta: cython.double = diagonal
+        if not self._make_room(k + 1):
+            return 0.0
         self._solve_lower(column)
         for i in range(k):
             delta -= column[i] * column[i] * self.inverse[i]
         if not delta > tolerance * diagonal:
             return delta
         for i in range(k):
-            self.U[i, k] = column[i] * self.inverse[i]
+            self.row(i)[k] = column[i] * self.inverse[i]
         self.d[k] = delta
         self.inverse[k] = 1.0 / delta
         self.k = k + 1
@@ -62,21 +92,24 @@ class Factor:
         self.k -= 1
 
     def drop(self, q):
-        """Take the q-th member out."""
+        """Take the q-th member out. Members that were listed without their columns have nothing here."""
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t = self.k - 1
         weight: cython.double = self.d[q]
         size: cython.size_t = cython.sizeof(cython.double)
+        if self.k > self.room:
+            self.k = m
+            return
         for i in range(q, m):
-            self.work[i] = self.U[q, i + 1]
+            self.work[i] = self.row(q)[i + 1]
         for i in range(q):
-            memmove(cython.address(self.U[i, q]), cython.address(self.U[i, q]) + 1, (m - q) * size)
+            memmove(self.row(i) + q, self.row(i) + q + 1, (m - q) * size)
         for i in range(q, m):
             self.d[i] = self.d[i + 1]
             self.inverse[i] = self.inverse[i + 1]
-            memmove(cython.address(self.U[i, i]), cython.address(self.U[i + 1, i]) + 1, (m - i) * size)
+            memmove(self.row(i) + i, self.row(i + 1) + i + 1, (m - i) * size)
         self.k = m
-        self._update_from(q, cython.address(self.work[0]), weight)
+        self._update_from(q, self.work, weight)
 
     def update(self, x):
         """H_A + x x'; x is overwritten."""
@@ -93,6 +126,8 @@ class Factor:
         d: cython.double
         inverse: cython.double
         beta: cython.double
+        if self.k > self.room:
+            return False
         for i in range(start, self.k):
             p = x[i]
             if p == 0.0:
@@ -105,22 +140,24 @@ class Factor:
             a *= self.d[i] * inverse
             self.d[i] = d
             self.inverse[i] = inverse
-            eliminate(self.k - i - 1, p, beta, cython.address(self.U[i, 0]) + i + 1, x + i + 1)
+            eliminate(self.k - i - 1, p, beta, self.row(i) + i + 1, x + i + 1)
         return True
 
     def solve(self, b):
         """b <- H_A^{-1} b, four rows at a time."""
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t = self.k
-        ld: cython.Py_ssize_t = self.U.shape[1]
+        ld: cython.Py_ssize_t = self.room
         row: cython.p_double
         s: cython.double[4]
+        if k > ld:
+            return
         self._solve_lower(b)
         for i in range(k):
             b[i] *= self.inverse[i]
         i = k - 4
         while i >= 0:
-            row = cython.address(self.U[i, 0])
+            row = self.row(i)
             dot4(k - i - 4, row + i + 4, ld, b + i + 4, s)
             b[i + 3] -= s[3]
             b[i + 2] -= s[2] + row[2 * ld + i + 3] * b[i + 3]
@@ -129,18 +166,18 @@ class Factor:
             i -= 4
         i += 3
         while i >= 0:
-            b[i] -= dot(k - i - 1, cython.address(self.U[i, 0]) + i + 1, b + i + 1)
+            b[i] -= dot(k - i - 1, self.row(i) + i + 1, b + i + 1)
             i -= 1
 
     def _solve_lower(self, b):
         """b <- U'^{-1} b, four rows at a time."""
         i: cython.Py_ssize_t = 0
         k: cython.Py_ssize_t = self.k
-        ld: cython.Py_ssize_t = self.U.shape[1]
+        ld: cython.Py_ssize_t = self.room
         row: cython.p_double
         a: cython.double[4]
         while i + 3 < k:
-            row = cython.address(self.U[i, 0])
+            row = self.row(i)
             b[i + 1] -= row[i + 1] * b[i]
             b[i + 2] -= row[i + 2] * b[i] + row[ld + i + 2] * b[i + 1]
             b[i + 3] -= (row[i + 3] * b[i] + row[ld + i + 3] * b[i + 1]) + row[2 * ld + i + 3] * b[i + 2]
@@ -152,20 +189,18 @@ class Factor:
             axpy4(k - i - 4, a, row, row + ld, row + 2 * ld, row + 3 * ld, b + i + 4)
             i += 4
         while i < k:
-            axpy(k - i - 1, -b[i], cython.address(self.U[i, 0]) + i + 1, b + i + 1)
+            axpy(k - i - 1, -b[i], self.row(i) + i + 1, b + i + 1)
             i += 1
 
-    def triangle(self):
-        """U with D on its diagonal."""
-        k = self.k
-        U = np.triu(np.array(self.U)[:k, :k], 1)
-        U[np.diag_indices(k)] = np.array(self.d)[:k]
-        return U
-
-    def set_triangle(self, triangle):
-        k = len(triangle)
-        np.asarray(self.U)[:k, :k] = triangle
-        np.asarray(self.d)[:k] = np.diagonal(triangle)
-        with np.errstate(divide="ignore", over="ignore"):
-            np.asarray(self.inverse)[:k] = 1.0 / np.diagonal(triangle)
-        self.k = k
+    def travel(self, tape):
+        """D, then the rows of U right of the diagonal; how many there are is known by then."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t = tape.n_rows
+        if tape.mode == READ and not self._make_room(k):
+            abort()
+        tape.doubles(self.d, k, POSITIVE)
+        for i in range(k - 1):
+            tape.doubles(self.row(i) + i + 1, k - i - 1, FINITE)
+        if tape.mode == READ:
+            for i in range(k):
+                self.inverse[i] = 1.0 / self.d[i]

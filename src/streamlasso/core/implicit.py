@@ -5,8 +5,8 @@ import cython
 from cython.cimports.libc.math import fabs
 from cython.cimports.streamlasso.families.base import Family
 
-#: Steps this small, relative to eta, change nothing.
-SETTLED = cython.declare(cython.double, 1e-14)
+#: After a Newton step this small, relative to eta, the next one is of its square, which changes nothing.
+SETTLED = cython.declare(cython.double, 1e-7)
 
 
 @cython.cfunc

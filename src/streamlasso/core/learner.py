@@ -17,11 +17,14 @@ from cython.cimports.libc.math import INFINITY, isfinite, isnan
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares
+from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
+from cython.cimports.streamlasso.core.tape import ANY, PENALTY
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
+from streamlasso.core.engine import unpacked
 from streamlasso.core.objective import problem_of
-from streamlasso.core.state import COUNT, FIXED, NOT_NEGATIVE, Column, array, below, numbers
+from streamlasso.core.state import FIXED, Column, array, numbers
 
 #: lam stays at lam_max, where the model is empty, for FIRST_ROWS, then starts at this share of it: after two rows all
 #: standardised features are perfectly correlated with the response, and a model of one of them predicts anything.
@@ -40,14 +43,8 @@ class Learner(Engine):
 
     STATE = (
         array("tuner", FIXED, attribute="tuner_state"),
-        numbers("lam", Column("lam", NOT_NEGATIVE)),
-        numbers(
-            "seen",
-            Column("n_seen", COUNT),
-            Column("code", below(N_STATUSES)),
-            Column("started", COUNT),
-            dtype=np.int64,
-        ),
+        numbers("lam", Column("lam")),
+        numbers("seen", Column("n_seen"), Column("code"), Column("started"), dtype=np.int64),
     )
 
     def __cinit__(
@@ -96,13 +93,13 @@ class Learner(Engine):
         self.updated = curvature == "updated"
         self.batch_size = batch_size
         self.n_seen = 0
-        self.busy = False
         self.code = WAITING
         if lambda_init is None:
             lambda_init = tuner.lambda_init
         self.started = lambda_init is not None
         self.lam = lambda_init if self.started else 0.0
         self.objective = kind(problem_of(self.settings, memory, rows_kept))
+        self.quantiles = Quantiles(family) if family.has_scale else None
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -238,7 +235,35 @@ class Learner(Engine):
     def effective_size(self):
         return self.objective.effective_size()
 
+    def feature_means(self):
+        return np.array(self.objective.scaler.mean)
+
+    # --- merging ------------------------------------------------------------------------------------------------
+
+    def folded(self):
+        """A copy in which all rows are sums, none is kept whole."""
+        copy: Learner = unpacked(type(self), self.p, self.settings, self.pack())
+        while copy.objective.n_whole > 0:
+            copy.objective.fold_oldest()
+        return copy
+
+    def settle(self):
+        """Solve for the rows that are there."""
+        self.objective.n_slope = 0
+        self._move(0.0)
+        self._solve()
+
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
+    def travel(self, tape):
+        tape.doubles(cython.address(self.tuner_state[0]), self.tuner_state.shape[0], ANY)
+        tape.number(cython.address(self.lam), PENALTY)
+        tape.count(cython.address(self.n_seen))
+        tape.small(cython.address(self.code), N_STATUSES)
+        tape.flag(cython.address(self.started))
+        self.objective.travel(tape)
+        if self.quantiles is not None:
+            self.quantiles.travel(tape)
+
     def parts(self):
-        return {"": self.objective}
+        return {"": self.objective, **({} if self.quantiles is None else {"errors.": self.quantiles})}

@@ -9,7 +9,7 @@ from streamlasso.core.shares cimport Shares
 from streamlasso.core.statistics cimport Scaler
 
 
-#: What a group has seen of the responses: their range, and how many.
+#: What a group has seen of the responses: their range (of classes: how many of each), and how many.
 cdef enum:
     LOW, HIGH, ROWS_SEEN, N_EXPERIENCE
 
@@ -24,19 +24,25 @@ cdef class MixtureLearner(Engine):
     cdef Scaler stream
     cdef Shares shares
     cdef Carry carry
-    cdef bint scaled, carries, holds
+    cdef bint scaled, carries, linked
     cdef readonly double[:, ::1] experience
     cdef double[::1] fades
-    cdef void _hold_back(self, Py_ssize_t m, double reference, double* etas) noexcept nogil
+    cdef signed char[::1] free
+    cdef int _hold_back(self, Py_ssize_t m, double reference, double* etas) except -1 nogil
+    cdef double _eta_of(self, double mean) except? -1 nogil
     cdef double _reference(self, const double* etas) noexcept nogil
     cdef void _experience(self, Py_ssize_t m, double y) noexcept nogil
     cdef public double dispersion, dispersion_weight, all_lam_max, all_size
     cdef readonly double[::1] model
     cdef double[::1] loss, share_loss, pulls, targets, weight, own
     cdef double[:, ::1] rows, etas, lags
-    cdef Py_ssize_t[::1] began
+    # The row predicted last, the predictions of all experts for it, and whether no other row was learnt since.
+    cdef double[::1] asked
+    cdef bint is_asked
+    cdef readonly Py_ssize_t[::1] began
 
     cdef int _evaluate(self, Py_ssize_t i) except -1 nogil
+    cdef bint _was_asked(self, Py_ssize_t n, const double* x) noexcept nogil
     cdef int _evaluate_experts(self, double y, double weight, double least, const double* etas) except -1 nogil
     cdef int _learn_carry(self, double y, double weight, double least, double eta, const double* lags) except -1 nogil
     cdef double _carried(self, const double* lags, double eta) noexcept nogil

@@ -10,9 +10,18 @@ Averaging eta is averaging coefficients, so the mixture is one linear model at e
 lies further outside the bounds (`bounds.py`) than these are apart is held there: a thousandth of ten thousand is ten.
 
 **No group speaks far beyond what it has seen.** A memory of few rows in which a feature hardly moved may give it a
-large coefficient. Its predictions are held within the range of the responses that it has seen, widened by REACH, and
-widened to the prediction of the first group, which has seen the most: where that one follows, the others may. This is
-for the Gaussian family; classes have no range to leave. What is held is what an expert is evaluated on.
+large coefficient. Its predicted means are held within the range of the responses that it has seen, widened by REACH,
+and widened to the prediction of the first group, which has seen the most: where that one follows, the others may. What
+is held is what an expert is evaluated on.
+
+Classes have no range to leave, but a group that has seen n_1 rows of class 1 knows little about what is certain to be
+class 1. Had all these rows had the same features, and none of class 0 had, their odds would be 2 n_1 + 1 (the estimate
+of Krichevsky and Trofimov). Features can say more together than one of them does; CONFIDENCE is how much:
+
+    -CONFIDENCE log(2 n_0 + 1)  <=  eta  <=  CONFIDENCE log(2 n_1 + 1)
+
+Without this, quadratics that have met one rare event predict the next with certainty: rows of the other class have next
+to no curvature there, and do not resist. Models of the exact likelihood do not overshoot like that, and are not held.
 
 What an expert is, is its own affair (`experts/`): here are only predictions, losses and weights.
 
@@ -30,11 +39,15 @@ everything, so no row moves the odds between two experts, or phi, by more than O
 
 A class has no scale and no tails (`Family.has_scale`): there phi is 1, and there is no cap. An expert is evaluated on
 its own prediction, before it is held within the bounds: its coefficients are averaged, not its predictions.
+
+**What was predicted counts.** Behind a running scaler, as river's, a row is not the same when it is learnt as when it
+was predicted: the scaler has learnt it in between. Experts are evaluated on what they predicted (`ask`), if the row
+learnt is about the one that was predicted last; otherwise, as where labels come late, on the row as it is learnt.
 """
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, NAN, isfinite, isnan
+from cython.cimports.libc.math import INFINITY, NAN, fabs, isfinite, isnan, log
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.bounds import Bounds
@@ -43,25 +56,16 @@ from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
 from cython.cimports.streamlasso.core.kernels import dot
 from cython.cimports.streamlasso.core.pointers import Pointers
+from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 from cython.cimports.streamlasso.core.statistics import Scaler
+from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, READ, WEIGHT
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.experts import KINDS
 from streamlasso.core.selected import Selected
-from streamlasso.core.state import (
-    COUNT,
-    FINITE,
-    FIXED,
-    NOT_NEGATIVE,
-    WEIGHT,
-    WITH_INTERCEPT,
-    Column,
-    array,
-    below,
-    numbers,
-)
+from streamlasso.core.state import FIXED, WITH_INTERCEPT, Column, array, numbers
 from streamlasso.memories import Forgetting
 
 #: Rows from one restart to the next, at least.
@@ -75,6 +79,14 @@ DISPERSION_DECAY = cython.declare(cython.double, 0.98)
 #: How far beyond the responses that it has seen a group may predict, as a share of their range; with few rows further,
 #: by 1/n^2 of the range of all.
 REACH = cython.declare(cython.double, 0.2)
+#: 1 serves streams where events are rare, and costs up to a fifth where classes have no noise or come in runs.
+CONFIDENCE = cython.declare(cython.double, 2.0)
+#: The weight with which the empty model of the first memory begins where there is a link: that there is nothing to
+#: learn is one hypothesis, that there is something another. Numbers tell within a few rows which it is; a class or a
+#: count says little, and with equal weights hundreds of them would be predicted by what chance suggests.
+EMPTY_PRIOR = cython.declare(cython.double, 0.5)
+#: A row is the one that was predicted last where no feature differs by more than this share of its range.
+NEARBY = cython.declare(cython.double, 0.1)
 #: An expert that is not sparse is selected where its weight is this many times that of all sparse ones together.
 DENSE_MARGIN = 100.0
 
@@ -92,6 +104,11 @@ def _from_the_least(loss: cython.double[::1]) -> cython.bint:
         for i in range(loss.shape[0]):
             loss[i] -= least
     return least < INFINITY
+
+
+def _other_class(experience):
+    """Of two classes: how often each was seen."""
+    return experience[:, [HIGH, LOW, ROWS_SEEN]]
 
 
 def competing(memory, tuner):
@@ -122,12 +139,12 @@ class MixtureLearner(Engine):
     """A mixture on one stream. All settings are checked by the faces; see `streamlasso.RAPRegressor`."""
 
     STATE = (
-        numbers("dispersion", Column("dispersion", WEIGHT), Column("dispersion_weight", WEIGHT)),
-        array("began", FIXED, attribute="beginnings", range=COUNT, computed=True, dtype=np.int64),
-        array("experience", FIXED, FIXED, range=FINITE),
+        numbers("dispersion", Column("dispersion"), Column("dispersion_weight")),
+        array("experience", FIXED, FIXED, exchanged=_other_class),
         array("model", WITH_INTERCEPT, exchanged=np.negative),
-        numbers("lam", Column("lam", NOT_NEGATIVE), Column("all_lam_max"), Column("all_size", NOT_NEGATIVE)),
-        numbers("seen", Column("n_seen", COUNT), Column("code", below(N_STATUSES)), dtype=np.int64),
+        numbers("lam", Column("lam"), Column("all_lam_max"), Column("all_size")),
+        numbers("seen", Column("n_seen"), Column("code"), dtype=np.int64),
+        array("began", FIXED, dtype=np.int64),
     )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
@@ -135,6 +152,7 @@ class MixtureLearner(Engine):
         self.p = n_features
         self.family = settings["family"]
         self.family.check()
+        self.linked = not self.family.quadratic
         tuner.check()
         self.batch_size = batch_size
         self.compiled = self.family.compiled and tuner.compiled
@@ -148,15 +166,15 @@ class MixtureLearner(Engine):
         self.n = self.shares.n
         for m in range(self.n_permanent):
             self.shares.enter(m)
-        self.shares.start()
+        self.shares.start(EMPTY_PRIOR if self.linked and self.experts[0].first_is_empty else 0.0)
         self.experience = np.zeros((self.M, N_EXPERIENCE))
         self.fades = np.array([1.0 - group.memory.decay for group in self.experts])
-        self.holds = self.family.quadratic
         self.bounds = Bounds(self.p, self.family)
         self.stream = Scaler(self.p)
         self.carry = Carry(self.family)
         self.carries = tuner.carry and settings["fit_intercept"]
         self.scaled = self.family.has_scale
+        self.free = np.array([group.exact and not self.scaled for group in self.experts], dtype=np.int8)
         self.dispersion = 0.0 if self.scaled else 1.0
         self.dispersion_weight = 0.0
         self.loss = np.zeros(self.n)
@@ -168,11 +186,13 @@ class MixtureLearner(Engine):
         self.weight = np.zeros(batch_size)
         self.rows = np.zeros((batch_size, self.p))
         self.etas = np.zeros((batch_size, self.n))
+        self.asked = np.zeros(self.p + self.n)
+        self.is_asked = False
         self.model = np.zeros(self.p + 1)
         self.n_seen = 0
         self.lam = self.all_lam_max = self.all_size = 0.0
-        self.busy = False
         self.code = WAITING
+        self.quantiles = Quantiles(self.family) if self.family.has_scale else None
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -198,6 +218,7 @@ class MixtureLearner(Engine):
             record.loss = self.family.loss_at(y[i], record.eta)
             record.slope = 0.0
             seen += weight_of(w, i)
+        self.is_asked = self._was_asked(n, X)
         if seen > 0.0:
             for i in range(n):
                 self.targets[i] = self.bounds.clip_y(y[i])
@@ -213,6 +234,7 @@ class MixtureLearner(Engine):
             record.n_active = self._n_active()
             record.effective_size = self.all_size
             record.status = self.code
+        self.is_asked = False
         return 0
 
     def _carried(self, lags, eta):
@@ -224,17 +246,32 @@ class MixtureLearner(Engine):
     def _evaluate(self, i):
         """Update the weights, and what the residuals say, by the i-th row of the mini-batch."""
         y: cython.double = self.targets[i]
+        own: cython.double = self.own[i]
+        etas: cython.p_double = cython.address(self.etas[i, 0])
         least: cython.double
         if self.n_seen == 0:
             return 0
+        if self.is_asked:
+            etas = cython.address(self.asked[self.p])
+            own = self._prediction(etas, cython.address(self.pulls[0]))
         least = self.bounds.least_loss(y)
         if self.scaled:
-            self._measure_noise(2.0 * max(self.family.loss_at(y, self.own[i]) - least, 0.0))
+            self._measure_noise(2.0 * max(self.family.loss_at(y, own) - least, 0.0))
         if self.dispersion > 0.0:
-            self._evaluate_experts(y, self.weight[i], least, cython.address(self.etas[i, 0]))
+            self._evaluate_experts(y, self.weight[i], least, etas)
         if self.carries:
-            self._learn_carry(y, self.weight[i], least, self.own[i], cython.address(self.lags[i, 0]))
+            self._learn_carry(y, self.weight[i], least, own, cython.address(self.lags[i, 0]))
         return 0
+
+    def _was_asked(self, n, x):
+        """Is it the row that was predicted last? A scaler that has learnt it since shows it a little differently."""
+        j: cython.Py_ssize_t
+        if not self.is_asked or n != 1:
+            return False
+        for j in range(self.p):
+            if fabs(x[j] - self.asked[j]) > NEARBY * (self.bounds.high[j] - self.bounds.low[j]):
+                return False
+        return True
 
     def _learn_carry(self, y, weight, least, eta, lags):
         h: cython.Py_ssize_t
@@ -299,7 +336,7 @@ class MixtureLearner(Engine):
                 cython.cast(Experts, self.each.at[m]).learn(cython.address(batch))
         for i in range(n):
             if self.weight[i] > 0.0:
-                for m in range(self.M if self.holds else 0):
+                for m in range(self.M):
                     if self.began[m] >= 0:
                         self._experience(m, self.targets[i])
                 self.bounds.see(cython.address(self.rows[i, 0]), self.targets[i])
@@ -389,6 +426,17 @@ class MixtureLearner(Engine):
         free(row)
         return eta
 
+    def ask(self, x):
+        """The predictions of all experts are kept: if this row is learnt next, they are evaluated on these."""
+        j: cython.Py_ssize_t
+        etas: cython.p_double = cython.address(self.asked[self.p])
+        for j in range(self.p):
+            self.asked[j] = self.bounds.clip(j, x[j])
+        self._predict_all(cython.address(self.asked[0]), etas)
+        memcpy(cython.address(self.asked[0]), x, self.p * cython.sizeof(cython.double))
+        self.is_asked = True
+        return self._carried(cython.address(self.carry.lags[0]), self._prediction(etas, cython.address(self.pulls[0])))
+
     def predict_rows(self, n, X, etas, residuals):
         """What the last residuals say fades from row to row."""
         i: cython.Py_ssize_t
@@ -426,6 +474,8 @@ class MixtureLearner(Engine):
             if self.began[m] >= 0:
                 cython.cast(Experts, self.each.at[m]).predict(row, etas + self.shares.first[m])
                 if m == 0:
+                    if not self.scaled:
+                        self._hold_back(m, 0.0, etas)
                     reference = self._reference(etas)
                 else:
                     self._hold_back(m, reference, etas)
@@ -445,32 +495,50 @@ class MixtureLearner(Engine):
         return eta / total if total > 0.0 else self.bounds.clip_eta(etas[0])
 
     def _hold_back(self, m, reference, etas):
-        """No group speaks far beyond the responses that it has seen, unless the first group does too.
-
-        Where the family has no range to leave, no group has seen any.
-        """
+        """No group speaks far beyond the responses that it has seen, unless the first group does too."""
         e: cython.Py_ssize_t
         low: cython.double = self.experience[m, LOW]
         high: cython.double = self.experience[m, HIGH]
         seen: cython.double = self.experience[m, ROWS_SEEN]
         room: cython.double
-        if seen == 0.0:
-            return
-        room = REACH * (high - low) + (self.bounds.y_high - self.bounds.y_low) / (seen * seen)
-        low = min(low, reference)
-        high = max(high, reference)
+        if seen == 0.0 or self.free[m]:
+            return 0
+        if self.scaled:
+            room = REACH * (high - low) + (self.bounds.y_high - self.bounds.y_low) / (seen * seen)
+            reference = self.family.mean_at(reference)
+            low = self._eta_of(min(low, reference) - room)
+            high = self._eta_of(max(high, reference) + room)
+        else:
+            low = min(-CONFIDENCE * log(2.0 * low + 1.0), reference)
+            high = max(CONFIDENCE * log(2.0 * high + 1.0), reference)
         for e in range(self.shares.first[m], self.shares.first[m + 1]):
             if not isnan(etas[e]):
-                etas[e] = min(max(etas[e], low - room), high + room)
+                etas[e] = min(max(etas[e], low), high)
+        return 0
+
+    def _eta_of(self, mean):
+        """The eta of a mean; where there is a link, no mean beyond the bounds has one."""
+        if not self.linked:
+            return mean
+        mean = max(mean, self.family.mean_at(self.bounds.eta_low))
+        mean = min(mean, self.family.mean_at(self.bounds.eta_high))
+        return self.family.best_eta(mean, self.bounds.eta_low, self.bounds.eta_high)
 
     def _experience(self, m, y):
-        """The range of the responses that a group has seen; where it forgets, the range shrinks towards the newest."""
+        """The range of the responses that a group has seen; where it forgets, the range shrinks towards the newest.
+
+        Of classes, how often each was seen.
+        """
         fade: cython.double = self.fades[m]
         row: cython.p_double = cython.address(self.experience[m, 0])
         if row[ROWS_SEEN] == 0.0:
-            row[LOW] = row[HIGH] = y
-        row[LOW] = min(y, row[LOW] + fade * (y - row[LOW]))
-        row[HIGH] = max(y, row[HIGH] + fade * (y - row[HIGH]))
+            row[LOW] = row[HIGH] = y if self.scaled else 0.0
+        if self.scaled:
+            row[LOW] = min(y, row[LOW] + fade * (y - row[LOW]))
+            row[HIGH] = max(y, row[HIGH] + fade * (y - row[HIGH]))
+        else:
+            row[LOW] = (1.0 - fade) * row[LOW] + 1.0 - y
+            row[HIGH] = (1.0 - fade) * row[HIGH] + y
         row[ROWS_SEEN] = (1.0 - fade) * row[ROWS_SEEN] + 1.0
 
     def _prediction(self, etas, pulls):
@@ -547,6 +615,15 @@ class MixtureLearner(Engine):
         k: cython.Py_ssize_t = np.argmax(weights[m] >= 0.5 * weights[m].max())
         return m, k, float(weights[m, k])
 
+    def inclusion(self):
+        weights = self.weights
+        places = np.argwhere(weights > 0.0)
+        there = [self.expert(m, k)[2][1:] != 0.0 for m, k in places]
+        return np.clip(weights[weights > 0.0] @ np.array(there), 0.0, 1.0) if len(there) else np.zeros(self.p)
+
+    def feature_means(self):
+        return np.array(self.stream.mean)
+
     def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """lam, lam_max and (b0, b) of one expert."""
         experts: Experts = self.experts[m]
@@ -561,20 +638,35 @@ class MixtureLearner(Engine):
     def parts(self):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
         rest = {"bounds/": self.bounds, "stream/": self.stream, "shares/": self.shares, "carry/": self.carry}
-        return {**experts, **rest}
+        return {**experts, **rest, **({} if self.quantiles is None else {"errors/": self.quantiles})}
 
-    @property
-    def beginnings(self):
-        """The rows seen with the first of each memory; 0 where there is none."""
-        return np.asarray(self.began) + 1
-
-    @beginnings.setter
-    def beginnings(self, rows):
-        np.asarray(self.began)[:] = rows - 1
-
-    def _check_together(self, state):
-        there = state["began"] > 0
-        if np.any(state["began"] - 1 > state["seen"][0]):
-            raise ValueError("a memory began after the last row")
-        if not np.all(there[: self.n_permanent]) or np.any((state["shares/alive"] != 0) != there):
-            raise ValueError("memories that are not there have weight")
+    def travel(self, tape):
+        m: cython.Py_ssize_t
+        n_seen: cython.Py_ssize_t
+        began: cython.pointer[cython.const[cython.Py_ssize_t]]
+        tape.number(cython.address(self.dispersion), WEIGHT)
+        tape.number(cython.address(self.dispersion_weight), WEIGHT)
+        tape.doubles(cython.address(self.experience[0, 0]), self.M * N_EXPERIENCE, FINITE if self.scaled else WEIGHT)
+        tape.doubles(cython.address(self.model[0]), self.p + 1, FINITE)
+        tape.number(cython.address(self.lam), PENALTY)
+        tape.number(cython.address(self.all_lam_max), PENALTY)
+        tape.number(cython.address(self.all_size), PENALTY)
+        n_seen = tape.count(cython.address(self.n_seen))
+        tape.small(cython.address(self.code), N_STATUSES)
+        began = tape.indices(cython.address(self.began[0]), self.M, -1, n_seen + 1)
+        for m in range(self.n_permanent):
+            tape.require(began[m] >= 0, b"a memory that stays is not there")
+        for m in range(self.M):
+            cython.cast(Experts, self.each.at[m]).travel(tape)
+        self.bounds.travel(tape)
+        self.stream.travel(tape)
+        self.shares.travel(tape)
+        self.carry.travel(tape)
+        if self.quantiles is not None:
+            self.quantiles.travel(tape)
+        if tape.mode == READ:
+            self.is_asked = False
+            self.shares.n_alive = 0
+            for m in range(self.M):
+                self.shares.alive[m] = began[m] >= 0
+                self.shares.n_alive += self.shares.alive[m]

@@ -20,6 +20,7 @@ from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.record import as_records
 from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import READ
 
 from streamlasso.core.objective import problem_of
 
@@ -83,9 +84,14 @@ class Node(LeastSquares):
     def parts(self):
         return {"active.": self.active}
 
-    def _check_together(self, state):
+    def travel(self, tape):
         """No rows are kept here."""
-        return
+        n_seen: cython.Py_ssize_t = tape.count(cython.address(self.n_seen))
+        tape.index(cython.address(self.n_whole), 1)
+        tape.index(cython.address(self.n_removed), 1)
+        self._numbers(tape)
+        self.active.travel(tape)
+        tape.n_seen = n_seen
 
 
 @cython.cclass
@@ -105,6 +111,7 @@ class Neighbourhoods(Stateful):
         for i in range(self.n):
             learner = self.learners[i]
             learner.objective = Node(problem, self.shared, first + i)
+            learner.quantiles = None
         self.shared.give_to([cython.cast(Learner, learner).objective for learner in self.learners])
         self.each = Pointers(self.learners)
 
@@ -174,18 +181,29 @@ class Neighbourhoods(Stateful):
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
+    def pieces(self):
+        """The bytes of the covariance, the same whichever nodes are here, and of each node."""
+        return [self.shared.pack(), *(learner.pack() for learner in self.learners)]
+
+    def take_pieces(self, pieces):
+        """What `pieces` gave."""
+        self.unpack(b"".join(pieces))
+
     def parts(self):
-        """The covariance, the same whichever nodes are here, and each node."""
+        """The covariance, and each node."""
         nodes = {f"node{self.first + i}/": self.learners[i] for i in range(self.n)}
         return {"covariance/": self.shared, **nodes}
 
-    def _check_together(self, state):
-        seen = state["covariance/counts"][0]
-        if any(tuple(state[f"node{self.first + i}/counts"]) != (seen, 0, 0) for i in range(self.n)):
-            raise ValueError("nodes have not seen the rows of their covariance")
-
-    def _filled(self):
-        self.shared.share()
+    def travel(self, tape):
+        i: cython.Py_ssize_t
+        n_seen: cython.Py_ssize_t
+        self.shared.travel(tape)
+        n_seen = tape.n_seen
+        for i in range(self.n):
+            cython.cast(Learner, self.each.at[i]).travel(tape)
+            tape.require(tape.n_seen == n_seen, b"nodes have not seen the rows of their covariance")
+        if tape.mode == READ:
+            self.shared.share()
 
 
 _NO_COEF = np.zeros((1, 1, 1))

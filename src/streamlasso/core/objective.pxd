@@ -1,6 +1,7 @@
 from streamlasso.core.active_set cimport ActiveSet, ActiveSets
 from streamlasso.core.state cimport Stateful
 from streamlasso.core.statistics cimport Moments, Ring, Scaler
+from streamlasso.core.tape cimport Tape
 from streamlasso.families.base cimport Family
 
 
@@ -14,13 +15,14 @@ cdef class Objective(Stateful):
     cdef ActiveSets actives
     cdef bint fit_intercept, standardize, diagonal
     cdef public double unit, intercept, lam_max
-    cdef double l1_ratio, decay, norm
+    cdef double l1_ratio, decay, norm, tolerance
     cdef readonly double[::1] v, size
     cdef double[::1] penalty_factor, slope_b, slope_mean
     cdef Py_ssize_t[::1] slope_members
     cdef public Py_ssize_t n_seen, n_whole, n_removed
     cdef Py_ssize_t n_free, window, history, n_slope
 
+    cdef void _numbers(self, Tape tape) noexcept nogil
     cdef double predict(self, const double* x) noexcept nogil
     cdef int absorb(self, const double* x, double y, double weight) except -1 nogil
     cdef void forget(self) noexcept nogil
@@ -34,6 +36,7 @@ cdef class Objective(Stateful):
     cdef double curvature_at(self, double y, double eta) except? -1 nogil
 
     cdef int _admit(self, const double* x, double y, double weight) except -1 nogil
+    cdef int fold_oldest(self) except -1 nogil
     cdef void _expel_oldest(self) noexcept nogil
     cdef void _rebuild(self) noexcept nogil
     cdef void _penalty_units(self) noexcept nogil

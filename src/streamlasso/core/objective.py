@@ -29,8 +29,9 @@ from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.statistics import Moments, Ring, Scaler
+from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, POSITIVE
 
-from streamlasso.core.state import COUNT, FEATURES, PENALTY, Column, Range, array, numbers
+from streamlasso.core.state import FEATURES, Column, array, numbers
 
 #: A condition of the Gaussian problem holds if it holds to this share of sd(x_j) sd(y).
 TOLERANCE = cython.declare(cython.double, 1e-12)
@@ -42,8 +43,6 @@ SHRINK = cython.declare(cython.double, 2.0**-200)
 LEAST_L1_RATIO = cython.declare(cython.double, 1e-3)
 #: What is left of the curvature of a row that is saturated.
 LEAST_CURVATURE = cython.declare(cython.double, 1e-30)
-
-_UNIT = Range("larger than 0, at most 2^200", lambda x: (x > 0) & (x <= 1.0 / SHRINK))
 
 
 class Problem(NamedTuple):
@@ -85,14 +84,12 @@ class Objective(Stateful):
     """The rows, the units, the minimiser and its derivative; `learner.py` joins them into the step."""
 
     STATE = (
-        array("units.v", FEATURES, range=PENALTY, new=np.inf),
+        numbers("counts", Column("n_seen"), Column("n_whole"), Column("n_removed"), dtype=np.int64),
+        array("units.v", FEATURES, new=np.inf),
         array("units.size", FEATURES),
         array("units.g", FEATURES, exchanged=np.negative),
-        numbers("point", Column("intercept", exchanged=np.negative), Column("lam_max")),
-        numbers("unit", Column("unit", _UNIT)),
-        numbers(
-            "counts", Column("n_seen", COUNT), Column("n_whole", COUNT), Column("n_removed", COUNT), dtype=np.int64
-        ),
+        numbers("point", Column("intercept", np.negative), Column("lam_max")),
+        numbers("unit", Column("unit")),
     )
 
     def __cinit__(self, problem, *args):
@@ -109,6 +106,7 @@ class Objective(Stateful):
         self.window = problem.window
         self.history = problem.history
         self.unit = 1.0
+        self.tolerance = 0.0
         self.scaler = Scaler(p)
         self.moments = Moments(p, self.fit_intercept)
         self.ring = Ring(self.window + 1 if self.window > 0 else self.history, p)
@@ -165,6 +163,10 @@ class Objective(Stateful):
         return self.scaler.weight / self.unit
 
     def _admit(self, x, y, weight):
+        return 0
+
+    def fold_oldest(self):
+        """The oldest row that is kept whole becomes part of the sums."""
         return 0
 
     def _expel_oldest(self):
@@ -346,20 +348,35 @@ class Objective(Stateful):
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
-    @property
-    def g(self):
-        return self.active.g
-
-    def _check_together(self, state):
+    def travel(self, tape):
         """The rows that are kept are those that the memory and the family would have kept."""
-        n_rows, (n_seen, n_whole, n_removed) = len(state["ring.x"]), state["counts"]
-        if (
-            n_rows != min(n_seen, self.window or self.history)
-            or n_whole > min(n_rows, self.history)
-            or (not self.window and n_whole != n_rows)
-            or n_removed > self.window
-        ):
-            raise ValueError(f"{n_rows} rows kept of {n_seen}, {n_whole} of them whole, {n_removed} removed")
+        n_seen: cython.Py_ssize_t = tape.count(cython.address(self.n_seen))
+        n_whole: cython.Py_ssize_t = tape.count(cython.address(self.n_whole))
+        n_removed: cython.Py_ssize_t = tape.count(cython.address(self.n_removed))
+        self._numbers(tape)
+        self.scaler.travel(tape)
+        self.moments.travel(tape)
+        self.ring.travel(tape)
+        tape.require(
+            tape.n_rows == min(n_seen, self.window if self.window > 0 else self.history)
+            and n_whole <= min(tape.n_rows, self.history)
+            and (self.window > 0 or n_whole == tape.n_rows)
+            and n_removed <= self.window,
+            b"the rows that are kept are not those of this memory",
+        )
+        self.active.travel(tape)
+        tape.n_seen = n_seen
+
+    def _numbers(self, tape):
+        """Those of STATE that follow the counts."""
+        unit: cython.double
+        tape.doubles(cython.address(self.v[0]), self.p, PENALTY)
+        tape.doubles(cython.address(self.size[0]), self.p, FINITE)
+        tape.doubles(cython.address(self.active.g[0]), self.p, FINITE)
+        tape.number(cython.address(self.intercept), FINITE)
+        tape.number(cython.address(self.lam_max), PENALTY)
+        unit = tape.number(cython.address(self.unit), POSITIVE)
+        tape.require(unit <= 1.0 / SHRINK, b"unit must be at most 2^200")
 
     def parts(self):
         return {"scaler.": self.scaler, "moments.": self.moments, "ring.": self.ring, "active.": self.active}
@@ -372,7 +389,7 @@ class LeastSquares(Objective):
     def __cinit__(self, problem, *args):
         self.active = ActiveSet(self.p)
         self.actives = ActiveSets([self.active])
-        self.null = ActiveSet(self.p) if self.n_free > 0 else None
+        self.null = ActiveSet(self.p, self.active) if self.n_free > 0 else None
         self.active.has_ridge = self.l1_ratio < 1.0
 
     def _admit(self, x, y, weight):
@@ -437,6 +454,11 @@ class LeastSquares(Objective):
         for i in range(active.factor.k):
             intercept -= self.moments.mean[active.members[i]] * active.b[i]
         return intercept
+
+    def travel(self, tape):
+        Objective.travel(self, tape)
+        if self.n_free > 0:
+            self.null.travel(tape)
 
     def parts(self):
         parts = Objective.parts(self)

@@ -16,7 +16,7 @@ cdef class Shares(Stateful):
     cdef readonly signed char[::1] alive
     cdef double[::1] alpha, total, likelihood, common
 
-    cdef void start(self) noexcept nogil
+    cdef void start(self, double prior) noexcept nogil
     cdef void enter(self, Py_ssize_t m) noexcept nogil
     cdef void leave(self, Py_ssize_t m) noexcept nogil
     cdef void update(self, const double* loss, const double* share_loss) noexcept nogil

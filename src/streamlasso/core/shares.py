@@ -26,8 +26,9 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, exp
 from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import READ, WEIGHT
 
-from streamlasso.core.state import FIXED, WEIGHT, array, below
+from streamlasso.core.state import FIXED, array
 
 #: No share is ruled out for good.
 LEAST_PI = cython.declare(cython.double, 1e-200)
@@ -38,9 +39,8 @@ class Shares(Stateful):
     """The weights of groups of experts; a group may not be there (yet, or any more)."""
 
     STATE = (
-        array("pi", FIXED, range=WEIGHT),
-        array("w", FIXED, FIXED, range=WEIGHT),
-        array("alive", FIXED, range=below(2), dtype=np.int64),
+        array("pi", FIXED),
+        array("w", FIXED, FIXED),
     )
 
     def __cinit__(self, sizes):
@@ -57,11 +57,15 @@ class Shares(Stateful):
         self.alive = np.zeros(self.M, dtype=np.int8)
         self.n_alive = 0
 
-    def start(self):
-        """Equal weights for all groups that are there."""
+    def start(self, prior):
+        """The first expert has this weight before any row; all groups that are there have equal parts of the rest."""
+        e: cython.Py_ssize_t
         h: cython.Py_ssize_t
         for h in range(N_SHARES):
             self._level(h)
+            for e in range(self.n):
+                self.w[h, e] *= 1.0 - prior
+            self.w[h, 0] += prior
         self._add_up()
 
     def _level(self, h):
@@ -187,6 +191,9 @@ class Shares(Stateful):
             total += self.total[e]
         return total
 
-    def _filled(self):
-        self.n_alive = np.count_nonzero(self.alive)
-        self._add_up()
+    def travel(self, tape):
+        """Which groups are there, their owner knows."""
+        tape.doubles(cython.address(self.pi[0]), N_SHARES, WEIGHT)
+        tape.doubles(cython.address(self.w[0, 0]), N_SHARES * self.n, WEIGHT)
+        if tape.mode == READ:
+            self._add_up()

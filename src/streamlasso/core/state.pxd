@@ -1,2 +1,9 @@
+from streamlasso.core.tape cimport Tape
+
+
 cdef class Stateful:
-    pass
+    cdef void travel(self, Tape tape) noexcept nogil
+    cdef Py_ssize_t n_bytes(self, Tape tape) noexcept nogil
+    cdef void write(self, Tape tape, char* start, Py_ssize_t size) noexcept nogil
+    cdef void read(self, Tape tape, char* start, Py_ssize_t size) noexcept nogil
+    cdef bint fits(self, Tape tape, char* start, Py_ssize_t size) noexcept nogil

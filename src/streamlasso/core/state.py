@@ -1,8 +1,9 @@
 # cython: language_level=3
 """What the next row needs, declared once per class.
 
-A class lists the arrays of its state (`STATE`) and the objects that it is made of (`parts`). Saving, loading, refusing
-what does not fit, adding features and exchanging two classes follow from that list, here.
+A class shows its numbers to a tape (`travel`, see `tape.py`), and lists in the same order what they are called and what
+lies along their axes (`STATE`), then the objects that it is made of (`parts`). Packing, saving, refusing what does not
+fit, adding features and exchanging two classes follow from that, here.
 """
 
 from collections.abc import Callable
@@ -10,38 +11,21 @@ from typing import NamedTuple
 
 import cython
 import numpy as np
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cython.cimports.streamlasso.core.tape import CHECK, MEASURE, READ, WRITE, Tape
 
 #: What lies along an axis: features, the intercept and the features, the lower triangle of a matrix of these by rows,
-#: the columns of the array, as many rows as there are now (`count`, at most `capacity`), or as many numbers as the
-#: settings ask for.
+#: the columns of the array, as many rows as there are now, the numbers in a triangle of as many (none where it is not
+#: kept), or as many numbers as the settings ask for.
 FEATURES, WITH_INTERCEPT, PAIRS = "features", "intercept and features", "pairs of intercept and features"
-COLUMNS, ROWS, FIXED = "columns", "rows", "fixed"
+COLUMNS, ROWS, TRIANGLE, FIXED = "columns", "rows", "triangle of rows", "fixed"
+#: Bytes of a number.
+WIDTH = 8
 
 
 def n_pairs(p):
     """The numbers in the lower triangle of a matrix of the intercept and p features."""
     return (p + 1) * (p + 2) // 2
-
-
-class Range(NamedTuple):
-    """Which numbers are admissible, in words and as a function of an array."""
-
-    words: str
-    holds: Callable
-
-
-ANY = Range("anything", lambda x: np.True_)
-FINITE = Range("finite", np.isfinite)
-WEIGHT = Range("finite, 0 or larger", lambda x: np.isfinite(x) & (x >= 0))
-PENALTY = Range("a number, 0 or larger", lambda x: x >= 0)
-NOT_NEGATIVE = Range("not negative", lambda x: ~(x < 0))
-SIGN = Range("1 or -1", lambda x: np.abs(x) == 1)
-#: Far from where integers end.
-COUNT = Range("from 0 to 2^62", lambda x: (x >= 0) & (x <= 2**62))
-
-
-def below(n):
-    return Range(f"from 0 to {n - 1}", lambda x: (x >= 0) & (x < n))
 
 
 def same(x):
@@ -57,14 +41,11 @@ class Column(NamedTuple):
 
     exchanged : what becomes of its numbers when the two classes are exchanged
     of : the attribute whose numbers these are, where that is another
-    computed : whether it is a property with a setter; all other arrays are written in place
     """
 
     name: str
-    range: Range = ANY
     exchanged: Callable = same
     of: str | None = None
-    computed: bool = False
 
 
 class Array(NamedTuple):
@@ -79,18 +60,13 @@ class Array(NamedTuple):
     dtype: type
     new: float
 
-    def split(self, value):
-        """The numbers of each column."""
-        if COLUMNS not in self.axes:
-            return [value]
-        return list(np.moveaxis(value, self.axes.index(COLUMNS), 0))
+    def columns_first(self, value):
+        """As it lies on the tape, one column after the other."""
+        return np.moveaxis(value, self.axes.index(COLUMNS), 0) if COLUMNS in self.axes else value
 
-    def join(self, columns):
-        if COLUMNS not in self.axes:
-            return np.array(columns[0], dtype=self.dtype)
-        # Faster than np.stack where the columns are single numbers.
-        joined = np.array(columns, dtype=self.dtype)
-        return joined if self.axes[0] == COLUMNS else np.ascontiguousarray(joined.T)
+    def columns_back(self, value):
+        """As its axes say."""
+        return np.moveaxis(value, 0, self.axes.index(COLUMNS)) if COLUMNS in self.axes else value
 
     def grown(self, value, extra, p):
         """With `extra` features more than p."""
@@ -100,8 +76,12 @@ class Array(NamedTuple):
 
     def mirrored(self, value):
         """With the two classes exchanged."""
-        before = dict(zip([column.name for column in self.columns], self.split(value), strict=True))
-        return self.join([column.exchanged(before[column.of or column.name]) for column in self.columns])
+        if COLUMNS not in self.axes:
+            return self.columns[0].exchanged(value)
+        names = [column.name for column in self.columns]
+        before = self.columns_first(value)
+        after = [column.exchanged(before[names.index(column.of or column.name)]) for column in self.columns]
+        return np.ascontiguousarray(self.columns_back(np.array(after, dtype=self.dtype)))
 
 
 def array(name, *axes, attribute=None, dtype=np.float64, new=0.0, **column):
@@ -134,97 +114,130 @@ class Stateful:
         """The objects that have a state of their own, by what their arrays' names begin with."""
         return {}
 
+    def travel(self, tape):
+        """Show the tape all numbers, those of STATE and then those of the parts; before the first of them, where an
+        axis of STATE is ROWS, how many rows there are."""
+        return
+
+    # --- as one row of bytes ------------------------------------------------------------------------------------
+
+    def n_bytes(self, tape):
+        """That `write` will need."""
+        tape.use(MEASURE, cython.NULL, 0)
+        self.travel(tape)
+        return tape.at
+
+    def write(self, tape, start, size):
+        tape.use(WRITE, start, size)
+        self.travel(tape)
+
+    def read(self, tape, start, size):
+        """What `write` wrote here, or what `fits`."""
+        tape.use(READ, start, size)
+        self.travel(tape)
+
+    def fits(self, tape, start, size):
+        """Could these settings have made this? If not, the tape says what is wrong."""
+        tape.use(CHECK, start, size)
+        self.travel(tape)
+        tape.require(tape.at == size, b"there are more numbers than belong to this model")
+        return tape.wrong == cython.NULL
+
+    def pack(self):
+        """What the next row needs, as bytes."""
+        tape: Tape = Tape()
+        size: cython.Py_ssize_t = self.n_bytes(tape)
+        data: bytes = PyBytes_FromStringAndSize(cython.NULL, size)
+        self.write(tape, PyBytes_AS_STRING(data), size)
+        return data
+
+    def unpack(self, data: bytes):
+        """The state that `pack` gave; a ValueError, and no change, where it does not fit these settings."""
+        self.refuse_unfit(data)
+        self.read(Tape(), PyBytes_AS_STRING(data), len(data))
+
+    def refuse_unfit(self, data: bytes):
+        """A ValueError where these settings could not have made this state."""
+        tape: Tape = Tape()
+        if not self.fits(tape, PyBytes_AS_STRING(data), len(data)):
+            raise ValueError(self._complaint(data, tape.wrong.decode(), tape.wrong_at))
+
+    def _complaint(self, data, wrong, wrong_at):
+        if wrong_at < 0:
+            return wrong
+        for name, array, start, shape in self._layout(data, 0):
+            n_bytes = WIDTH * int(np.prod(shape))
+            if start <= wrong_at < start + n_bytes:
+                column = array.columns[(wrong_at - start) * len(array.columns) // n_bytes].name
+                return f"array {name}: {column} {wrong}"
+        return f"a number of rows {wrong}"
+
+    # --- as named arrays ----------------------------------------------------------------------------------------
+
     def names(self):
         """Of all arrays, those of the parts too."""
         own = [array.name for array in self.STATE]
         return own + [prefix + name for prefix, part in self.parts().items() for name in part.names()]
 
     def state(self):
-        """What the next row needs, as named arrays: exactly what a checkpoint holds."""
-        return self._each(lambda owner, array, _: owner._read(array), {})
+        """What the next row needs, as named arrays."""
+        data = self.pack()
+        return {
+            name: np.ascontiguousarray(
+                array.columns_back(np.frombuffer(data, array.dtype, int(np.prod(shape)), start).reshape(shape))
+            ).copy()
+            for name, array, start, shape in self._layout(data, 0)
+        }
 
     def restore(self, state):
         """The state that `state` gave; a ValueError, and no change, where it does not fit these settings."""
         if set(state) != set(self.names()):
             raise ValueError(f"the state of another model: {sorted(set(state) ^ set(self.names()))}")
-        self._check(state)
-        self._fill(state)
+        self.unpack(b"".join(self._joined(state, "")))
 
-    def _each(self, change, state):
-        """All arrays, from those of a state: change(owner, array, value)."""
-        out = {array.name: change(self, array, state.get(array.name)) for array in self.STATE}
-        for prefix, part in self.parts().items():
-            inner = part._each(change, under(prefix, state))
-            out.update({prefix + name: value for name, value in inner.items()})
-        return out
-
-    def _grown(self, extra):
-        """The state with more features, as if they had been there all along and 0."""
-        p = self.p
-        return self._each(lambda _, array, value: array.grown(value, extra, p), self.state())
-
-    def _mirrored(self):
-        """The state with the two classes exchanged."""
-        return self._each(lambda _, array, value: array.mirrored(value), self.state())
-
-    # --- reading and writing ------------------------------------------------------------------------------------
-
-    def _read(self, array):
-        columns = [self._get(column.name) for column in array.columns]
-        if array.axes[0] == ROWS:
-            columns = [np.asarray(column)[: self.count] for column in columns]
-        return array.join(columns)
-
-    def _get(self, name):
-        return getattr(self, name)
-
-    def _fill(self, state):
-        """Of a state that is known to fit."""
-        for array in self.STATE:
-            value = state[array.name]
-            if array.axes[0] == ROWS:
-                self.count = len(value)
-            for column, numbers in zip(array.columns, array.split(value), strict=True):
-                self._set(column, numbers)
-        for prefix, part in self.parts().items():
-            part._fill(under(prefix, state))
-        self._filled()
-
-    def _set(self, column, numbers):
-        if column.computed or np.ndim(numbers) == 0:
-            setattr(self, column.name, numbers)
-        else:
-            np.asarray(getattr(self, column.name))[: len(numbers)] = numbers
-
-    def _filled(self):
-        """What follows from the state that was just written."""
-        return
-
-    # --- refusing -----------------------------------------------------------------------------------------------
-
-    def _check(self, state, where=""):
-        """Refuse what these settings could not have made, before compiled code trusts it."""
+    def _layout(self, data, at, prefix=""):
+        """(name, array, where it begins, shape with the columns first) of all arrays on a tape."""
         n_rows = None
+        known = {}
+        if self._has_rows():
+            n_rows = int(np.frombuffer(data, np.int64, 1, at)[0])
+            at += WIDTH
         for array in self.STATE:
-            value = state[array.name]
-            if array.axes[0] == ROWS and n_rows is None:
-                n_rows = value.shape[0] if value.ndim else 0
-            expected = tuple(self._length(array, i, n_rows) for i in range(len(array.axes)))
+            shape = array.columns_first(np.empty(self._shape(array, n_rows, known), dtype=bool)).shape
+            yield prefix + array.name, array, at, shape
+            n = int(np.prod(shape))
+            known[array.name] = np.frombuffer(data, array.dtype, n, at)
+            at += WIDTH * n
+        for name, part in self.parts().items():
+            at = yield from part._layout(data, at, prefix + name)
+        return at
+
+    def _joined(self, state, where):
+        """The bytes of all arrays, in their order."""
+        n_rows = None
+        if self._has_rows():
+            n_rows = next(state[array.name].shape[:1] for array in self.STATE if array.axes[0] == ROWS)
+            n_rows = n_rows[0] if n_rows else 0
+            yield np.int64(n_rows).tobytes()
+        for array in self.STATE:
+            value, expected = state[array.name], self._shape(array, n_rows, state)
             if value.shape != expected or value.dtype != array.dtype:
                 raise ValueError(
                     f"array {where}{array.name} has the shape {value.shape} and the type {value.dtype}; {expected} and "
                     f"{np.dtype(array.dtype)} are needed"
                 )
-            for column, numbers in zip(array.columns, array.split(value), strict=True):
-                if not np.all(column.range.holds(numbers)):
-                    raise ValueError(f"array {where}{array.name}: {column.name} must be {column.range.words}")
-        if n_rows is not None and n_rows > self.capacity:
-            raise ValueError(f"{n_rows} rows are more than the {self.capacity} that there is room for")
+            yield array.columns_first(value).tobytes()
         for prefix, part in self.parts().items():
-            part._check(under(prefix, state), where + prefix)
-        self._check_together(state)
+            yield from part._joined(under(prefix, state), where + prefix)
 
-    def _length(self, array, i, n_rows):
+    def _has_rows(self):
+        return any(array.axes[0] == ROWS for array in self.STATE)
+
+    def _shape(self, array, n_rows, known):
+        """With this many rows, and the arrays that come before it."""
+        return tuple(self._length(array, i, n_rows, known) for i in range(len(array.axes)))
+
+    def _length(self, array, i, n_rows, known):
         axis = array.axes[i]
         if axis == FEATURES:
             return self.p
@@ -236,8 +249,28 @@ class Stateful:
             return len(array.columns)
         if axis == ROWS:
             return n_rows
+        if axis == TRIANGLE:
+            return n_rows * (n_rows + 1) // 2 if self._keeps_triangle(known) else 0
         return np.shape(getattr(self, array.columns[0].name))[i]
 
-    def _check_together(self, state):
-        """Refuse arrays that do not belong together."""
-        return
+    def _keeps_triangle(self, known):
+        return True
+
+    # --- other settings -----------------------------------------------------------------------------------------
+
+    def _each(self, change, state):
+        """All arrays of a state, changed: change(array, value)."""
+        out = {array.name: change(array, state[array.name]) for array in self.STATE}
+        for prefix, part in self.parts().items():
+            inner = part._each(change, under(prefix, state))
+            out.update({prefix + name: value for name, value in inner.items()})
+        return out
+
+    def _grown(self, extra):
+        """The state with more features, as if they had been there all along and 0."""
+        p = self.p
+        return self._each(lambda array, value: array.grown(value, extra, p), self.state())
+
+    def _mirrored(self):
+        """The state with the two classes exchanged."""
+        return self._each(lambda array, value: array.mirrored(value), self.state())

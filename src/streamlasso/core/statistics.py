@@ -22,8 +22,9 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
 from cython.cimports.streamlasso.core.kernels import axpy, axpy4
 from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
 
-from streamlasso.core.state import COLUMNS, FEATURES, FINITE, ROWS, WEIGHT, Column, array, complement, numbers, table
+from streamlasso.core.state import COLUMNS, FEATURES, ROWS, Column, array, complement, numbers, table
 
 #: Rows waiting to be added to S: a rank-4 update costs little more than a rank-one update, which is bound by memory.
 PENDING = cython.declare(cython.Py_ssize_t, 4)
@@ -37,16 +38,16 @@ class Scaler(Stateful):
     """Running weighted mean and scatter of each feature and of the response; the scatter gives `scale_j`."""
 
     STATE = (
-        array("mean", FEATURES, range=FINITE),
-        array("scatter", FEATURES, range=FINITE),
-        array("peak", FEATURES, range=FINITE),
+        array("mean", FEATURES),
+        array("scatter", FEATURES),
+        array("peak", FEATURES),
         numbers(
             "sums",
-            Column("weight", WEIGHT),
-            Column("y_mean", FINITE, complement),
-            Column("y_scatter", FINITE),
-            Column("stale", FINITE),
+            Column("weight"),
+            Column("y_mean", complement),
+            Column("y_scatter"),
         ),
+        numbers("rebuild", Column("stale"), dtype=np.int64),
     )
 
     def __cinit__(self, p: cython.Py_ssize_t):
@@ -120,6 +121,15 @@ class Scaler(Stateful):
         self.weight *= factor
         self.y_scatter *= factor
 
+    def travel(self, tape):
+        tape.doubles(cython.address(self.mean[0]), self.p, FINITE)
+        tape.doubles(cython.address(self.scatter[0]), self.p, FINITE)
+        tape.doubles(cython.address(self.peak[0]), self.p, FINITE)
+        tape.number(cython.address(self.weight), WEIGHT)
+        tape.number(cython.address(self.y_mean), FINITE)
+        tape.number(cython.address(self.y_scatter), FINITE)
+        tape.flag(cython.address(self.stale))
+
 
 @cython.cclass
 class Moments(Stateful):
@@ -129,16 +139,16 @@ class Moments(Stateful):
     """
 
     STATE = (
-        array("S", FEATURES, FEATURES, range=FINITE),
-        array("c", FEATURES, range=FINITE, exchanged=np.negative),
-        array("mean", FEATURES, range=FINITE),
-        array("rows", ROWS, FEATURES, range=FINITE),
-        array("signed", ROWS, FEATURES, range=FINITE),
+        array("S", FEATURES, FEATURES),
+        array("c", FEATURES, exchanged=np.negative),
+        array("mean", FEATURES),
+        array("rows", ROWS, FEATURES),
+        array("signed", ROWS, FEATURES),
         numbers(
             "sums",
-            Column("weight", WEIGHT),
-            Column("target_mean", FINITE, np.negative),
-            Column("target_scatter", FINITE),
+            Column("weight"),
+            Column("target_mean", np.negative),
+            Column("target_scatter"),
         ),
     )
 
@@ -312,18 +322,16 @@ class Moments(Stateful):
                 s += self.signed[m, members[i]] * b[i]
             axpy(self.p, -s, cython.address(self.rows[m, 0]), out)
 
-    @property
-    def count(self):
-        """Rows that wait."""
-        return self.n_pending
-
-    @count.setter
-    def count(self, n):
-        self.n_pending = n
-
-    @property
-    def capacity(self):
-        return PENDING
+    def travel(self, tape):
+        n: cython.Py_ssize_t = tape.rows(cython.address(self.n_pending), PENDING)
+        tape.doubles(cython.address(self.S[0, 0]), self.p * self.p, FINITE)
+        tape.doubles(cython.address(self.c[0]), self.p, FINITE)
+        tape.doubles(cython.address(self.mean[0]), self.p, FINITE)
+        tape.doubles(cython.address(self.rows[0, 0]), n * self.p, FINITE)
+        tape.doubles(cython.address(self.signed[0, 0]), n * self.p, FINITE)
+        tape.number(cython.address(self.weight), WEIGHT)
+        tape.number(cython.address(self.target_mean), FINITE)
+        tape.number(cython.address(self.target_scatter), FINITE)
 
 
 @cython.cclass
@@ -331,14 +339,14 @@ class Ring(Stateful):
     """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with."""
 
     STATE = (
-        array("x", ROWS, FEATURES, range=FINITE),
+        array("x", ROWS, FEATURES),
         table(
             "rest",
             (ROWS, COLUMNS),
-            Column("y", FINITE, complement),
-            Column("weight", WEIGHT),
-            Column("curvature", WEIGHT),
-            Column("target", FINITE, np.negative),
+            Column("y", complement),
+            Column("weight"),
+            Column("curvature"),
+            Column("target", np.negative),
         ),
     )
 
@@ -365,6 +373,7 @@ class Ring(Stateful):
         memcpy(cython.address(self.x[slot, 0]), x, self.x.shape[1] * cython.sizeof(cython.double))
         self.y[slot] = y
         self.weight[slot] = weight
+        self.curvature[slot] = self.target[slot] = 0.0
         self.count += 1
         return slot
 
@@ -378,10 +387,19 @@ class Ring(Stateful):
             self.weight[i] *= factor
             self.curvature[i] *= factor
 
-    def _get(self, name):
+    def travel(self, tape):
         """Oldest first."""
-        order = (self.start + np.arange(self.count)) % max(self.capacity, 1)
-        return np.asarray(getattr(self, name))[order]
-
-    def _filled(self):
-        self.start = 0
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = tape.rows(cython.address(self.count), self.capacity)
+        if tape.mode == READ:
+            self.start = 0
+        for i in range(n):
+            tape.doubles(cython.address(self.x[self.slot(i), 0]), self.p, FINITE)
+        for i in range(n):
+            tape.number(cython.address(self.y[self.slot(i)]), FINITE)
+        for i in range(n):
+            tape.number(cython.address(self.weight[self.slot(i)]), WEIGHT)
+        for i in range(n):
+            tape.number(cython.address(self.curvature[self.slot(i)]), WEIGHT)
+        for i in range(n):
+            tape.number(cython.address(self.target[self.slot(i)]), FINITE)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow
 from pyarrow import compute, types
 
-from streamlasso.encoding.reading import as_text, is_temporal, is_text, numbers
+from streamlasso.encoding.reading import as_text, finite_numbers, is_temporal, is_text, numbers
 
 #: Formats of days, of days with a time, of times. Of two that fit, one in which time never runs back is taken.
 DAYS = (
@@ -30,6 +30,8 @@ FORMATS = (*DAYS, *(form for forms in WITH_TIMES.values() for form in forms[1:])
 TAIL = r"([.,]\d+)?\s?(Z|UTC|GMT|[+-]\d\d(:?\d\d)?)?$"
 #: How text that may be a date begins: 2024-..., Mar 1...
 BEGINS = re.compile(r"\s*(\d|[A-Z][a-z]{2,8}\.?[ -]\d)")
+#: Seconds from 1970 to the year 10000, beyond which a number is no time.
+FURTHEST = 253_402_300_800
 #: Formats of numbers, where the name of the column says that they are times: since 1970, as 20240131, as a year, and in
 #: days since the year 1, as Python counts them.
 SINCE_1970 = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
@@ -70,8 +72,10 @@ def _whole(cells: pyarrow.Array) -> pyarrow.Array:
 
 def _since_1970(cells: pyarrow.Array, unit: float, start: int = 0) -> tuple[np.ndarray, np.ndarray]:
     values, unfit = numbers(cells)
-    seconds = np.floor(np.where(np.isnan(values), 0.0, values - start) * unit).astype(np.int64)
-    return np.where(np.isnan(values), np.datetime64("NaT", "s"), seconds.astype("datetime64[s]")), unfit
+    unfit = unfit | (np.abs(values * unit) > FURTHEST)
+    missing = np.isnan(values) | unfit
+    seconds = np.floor(np.where(missing, 0.0, values - start) * unit).astype(np.int64)
+    return np.where(missing, np.datetime64("NaT", "s"), seconds.astype("datetime64[s]")), unfit
 
 
 def _parse_leniently(text: pyarrow.Array, date_format: str) -> pyarrow.Array:
@@ -132,7 +136,7 @@ def format_of_numbers(name: str, cells: pyarrow.Array) -> str | None:
     called_year = CALLED_YEAR.fullmatch(name) is not None
     if not called_year and not CALLED_TIME.search(name):
         return None
-    values, unfit = numbers(cells)
+    values, unfit = finite_numbers(cells)
     there = values[~np.isnan(values)]
     if unfit.any() or not len(there):
         return None

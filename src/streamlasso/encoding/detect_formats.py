@@ -81,7 +81,7 @@ def _unit(cells: pyarrow.Array) -> str:
 
 
 def _n_unfit(cells: pyarrow.Array, number_format: str | None) -> int:
-    return int(reading.numbers(cells, number_format)[1].sum())
+    return int(reading.finite_numbers(cells, number_format)[1].sum())
 
 
 def _occurs(text: pyarrow.Array, mark: str) -> bool:
@@ -102,13 +102,13 @@ def format_notes(rows: pyarrow.RecordBatch, formats: Mapping[str, str], names: I
 
 def _telling_cell(cells: pyarrow.Array, number_format: str) -> str | None:
     """One that would be read differently in the plain format; if possible not 0, which tells little."""
-    plain, _ = reading.numbers(cells)
-    values, _ = reading.numbers(cells, number_format)
+    plain, _ = reading.finite_numbers(cells)
+    values, _ = reading.finite_numbers(cells, number_format)
     different = np.flatnonzero(~np.isnan(values) & (plain != values))
     telling = [*different[values[different] != 0][:1], *different[:1]]
     return cells[int(telling[0])].as_py() if telling else None
 
 
 def _note(cell: str, number_format: str, columns: list[str]) -> str:
-    (value,), _ = reading.numbers(pyarrow.array([cell]), number_format)
+    (value,), _ = reading.finite_numbers(pyarrow.array([cell]), number_format)
     return f"{cell!r} is read as {value:.15g} ({listed_things('column', columns, MOST_NAMED)})"

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pyarrow
 
+from streamlasso._text import shortened
 from streamlasso.core.values import LARGEST
+from streamlasso.encoding import reading
 from streamlasso.encoding.columns import MOST_LEVELS, OTHER, Column, column_from
 from streamlasso.encoding.joined_times import JoinedTime
 from streamlasso.encoding.lags import Lags
@@ -23,12 +25,14 @@ Values = list[tuple[Column, np.ndarray]]
 
 
 class Cells(NamedTuple):
-    """Rows as they were read: for each column the values and which of them are unfit; the target; the time, or None."""
+    """Rows as they were read: for each column the values and which of them are unfit; the target; the time, or None;
+    the keys, or None."""
 
     rows: pyarrow.RecordBatch
     columns: dict[str, tuple[np.ndarray, np.ndarray]]
     target: np.ndarray
     time: np.ndarray | None
+    keys: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.target)
@@ -36,7 +40,8 @@ class Cells(NamedTuple):
     def part(self, rows: slice) -> Cells:
         columns = {name: (values[rows], unfit[rows]) for name, (values, unfit) in self.columns.items()}
         table = self.rows.slice(rows.start, rows.stop - rows.start)
-        return Cells(table, columns, self.target[rows], None if self.time is None else self.time[rows])
+        time, keys = (None if values is None else values[rows] for values in (self.time, self.keys))
+        return Cells(table, columns, self.target[rows], time, keys)
 
 
 class Encoded(NamedTuple):
@@ -47,6 +52,7 @@ class Encoded(NamedTuple):
     target : numbers, or places among the classes; NaN, or -1, where missing
     time : the values of the time column, or None
     place : the number of each row among the rows given; those that cannot be read are left out
+    keys : the key of each row, or None
     """
 
     X: np.ndarray
@@ -54,6 +60,7 @@ class Encoded(NamedTuple):
     target: np.ndarray
     time: np.ndarray | None
     place: np.ndarray
+    keys: np.ndarray | None = None
 
 
 class Encoder:
@@ -62,6 +69,7 @@ class Encoder:
     joined : the time, where it is spread over several columns
     season : the number of rows in a season, if there is one
     in_time : whether the rows are in the order of time, or are series one after the other that are
+    key : the column with the key of each row, if there is one; lags are those of the same key
     unseen : of columns that were encoded without growing, the levels that have no feature, and how often they occur
 
     >>> import pyarrow
@@ -88,13 +96,14 @@ class Encoder:
         joined: JoinedTime | None = None,
         season: int | None = None,
         in_time: bool = False,
+        key: str | None = None,
         notes: Iterable[str] = (),
     ) -> None:
         self.target, self.columns, self.features = target, columns, list(features)
         self.place = {name: j for j, name in enumerate(self.features)}
         self.lags = lags or Lags({}, target, columns)
         self.time, self.time_column = time, time_column
-        self.joined, self.season, self.in_time = joined, season, in_time
+        self.joined, self.season, self.in_time, self.key = joined, season, in_time, key
         self.notes = list(notes)
         self.unseen: dict[str, dict[str, int]] = {}
 
@@ -104,6 +113,7 @@ class Encoder:
         """The cells of some rows; nothing is kept of them yet. needs_target=False: the table may lack the target."""
         rows = self.with_time(rows)
         needed = [column.name for column in self.columns] + [self.target.name] * needs_target
+        needed += [] if self.key is None else [self.key]
         for name in needed:
             if name not in rows.schema.names:
                 raise ValueError(f"there is no column {name!r}: {suggestion(name, rows.schema.names)}")
@@ -111,7 +121,8 @@ class Encoder:
         time = self._times(rows) if self.time in rows.schema.names else None
         has_target = self.target.name in rows.schema.names
         target = self.target.read(rows[self.target.name]) if has_target else self.target.missing(rows.num_rows)
-        return Cells(rows, columns, target, time)
+        keys = None if self.key is None else reading.keys(rows[self.key])
+        return Cells(rows, columns, target, time, keys)
 
     def with_time(self, rows: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
         """The table, with the time that several of its columns are together, if they are."""
@@ -142,26 +153,33 @@ class Encoder:
         good = np.array([i not in bad for i in range(len(target))], dtype=bool)
         read = {name: values[good] for name, (values, _) in cells.columns.items()}
         target, place = target[good], np.flatnonzero(good)
-        columns = self._filled(read, target)
+        keys = None if cells.keys is None else cells.keys[good]
+        columns = self._filled(read, target, keys)
         holes = {column.missing_feature: column.missing(read[column.name]) for column in self.columns}
         width = self._widths(len(place), columns, holes, grow)
         time = None if cells.time is None else cells.time[good]
-        return Encoded(self._features(len(place), columns, holes), width, target, time, place)
+        return Encoded(self._features(len(place), columns, holes), width, target, time, place, keys)
 
     def _unfit(self, cells: Cells) -> Iterator[tuple[int, str]]:
         """Rows with a cell that does not belong in its column, and the reason."""
+        for i in [] if cells.keys is None else np.flatnonzero(cells.keys == None).tolist():  # noqa: E711 (elementwise)
+            yield i, f"column {self.key!r} is empty, where every row needs a key"
         for column in self.columns:
             values, unfit = cells.columns[column.name]
             for i in np.flatnonzero(unfit).tolist():
                 cell = cells.rows[column.name][i].as_py()
-                yield i, f"column {column.name!r} holds {cell!r}, where the first rows had {column.content}"
+                yield (
+                    i,
+                    f"column {column.name!r} holds {shortened(repr(cell))}, where the first rows had {column.content}",
+                )
             for i in np.flatnonzero(column.too_large(values)).tolist():
-                yield i, f"column {column.name!r} holds {values[i]}, which is beyond +-{LARGEST:g}"
+                cell = shortened(cells.rows[column.name][i].as_py())
+                yield i, f"column {column.name!r} holds {cell}, which is beyond +-{LARGEST:g}"
 
-    def _filled(self, read: Mapping[str, np.ndarray], target: np.ndarray) -> Values:
+    def _filled(self, read: Mapping[str, np.ndarray], target: np.ndarray, keys: np.ndarray | None) -> Values:
         """Columns and lags with their values, where missing ones are the last before."""
         filled = {column.name: column.filled(read[column.name]) for column in self.columns}
-        return [*((column, filled[column.name]) for column in self.columns), *self.lags.shifted(filled, target)]
+        return [*((column, filled[column.name]) for column in self.columns), *self.lags.shifted(filled, target, keys)]
 
     def _features(self, n_rows: int, columns: Values, holes: Mapping[str, np.ndarray]) -> np.ndarray:
         X = np.zeros((n_rows, len(self.features)))
@@ -247,6 +265,7 @@ class Encoder:
             "joined": self.joined,
             "season": self.season,
             "in_time": self.in_time,
+            "key": self.key,
             "notes": self.notes,
         }
 
@@ -264,5 +283,6 @@ class Encoder:
             joined=state["joined"] and JoinedTime(*map(tuple, state["joined"])),
             season=state["season"],
             in_time=state["in_time"],
+            key=state.get("key"),
             notes=state["notes"],
         )

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow
 
+from streamlasso.encoding import reading
 from streamlasso.encoding.columns import Column
 from streamlasso.encoding.dates import YEARS
 from streamlasso.encoding.detect_columns import detect_column
@@ -53,6 +54,7 @@ def encoder_for(
     drop: Iterable[str] = (),
     lags: Mapping[str, list[int]] | Literal["auto"] | None = None,
     time: str | None = None,
+    key: str | None = None,
 ) -> Encoder:
     """The encoder for a target whose columns are like those of the first rows.
 
@@ -61,6 +63,7 @@ def encoder_for(
     lags : for columns or the target, how many rows back earlier values are features. "auto": of the target the last one
         and that of the last season, where the rows are in the order of time
     time : the column with the time of each row; None takes the first column of dates that never runs back, or the first
+    key : the column with the key of each row, which is no feature; lags count the rows of the same key
 
     >>> import pyarrow
     >>> from streamlasso.encoding import Target, encoder_for
@@ -71,7 +74,7 @@ def encoder_for(
     formats, keep, drop = formats or {}, list(keep), list(drop)
     given: Mapping[str, list[int]] = {} if lags is None or lags == "auto" else lags
     _refuse_unknown(rows, {"--keep": keep, "--drop": drop, "--lags": given, "--time": [time] if time else []})
-    names = [name for name in (keep or rows.schema.names) if name != target.name and name not in drop]
+    names = [name for name in (keep or rows.schema.names) if name not in (target.name, key) and name not in drop]
     columns, notes = _usable(rows, names, keep, formats)
     joined = joined_time(rows, columns) if time is None else None
     if joined is not None:
@@ -82,9 +85,10 @@ def encoder_for(
     columns = [column for column in columns if column.name != time or not column.is_numeric]
     time_column = detect_column(time, rows[time], formats.get(time)) if time else None
     moments = _moments(rows, time_column) if time_column is not None and time_column.is_time else np.empty(0)
-    season = season_of(moments)
+    series = [moments] if key is None else _moments_by_key(rows, time_column, key)
+    season = season_of(max(series, key=len))
     if lags == "auto":
-        given = _lags_in_time(target.name, is_in_order(moments) or not columns, season)
+        given = _lags_in_time(target.name, all(map(is_in_order, series)) or not columns, season)
     encoder = Encoder(
         target,
         columns,
@@ -94,6 +98,7 @@ def encoder_for(
         joined=joined,
         season=season,
         in_time=is_mostly_forward(moments),
+        key=key,
         notes=notes,
     )
     encoder.add_features(rows)
@@ -121,6 +126,18 @@ def _time_among(rows: pyarrow.RecordBatch, columns: list[Column]) -> str | None:
 def _moments(rows: pyarrow.RecordBatch, column: Column) -> np.ndarray:
     values, _ = column.read(rows[column.name])
     return values[~column.missing(values)]
+
+
+def _moments_by_key(rows: pyarrow.RecordBatch, column: Column | None, key: str) -> list[np.ndarray]:
+    """Of each key the times of its rows; of keys with one row, which are in any order, none."""
+    if column is None or not column.is_time:
+        return [np.empty(0)]
+    values, _ = column.read(rows[column.name])
+    keys = reading.keys(rows[key])
+    by_key: dict[str, list[int]] = {}
+    for i in np.flatnonzero(~column.missing(values)).tolist():
+        by_key.setdefault(keys[i], []).append(i)
+    return [values[of_key] for of_key in by_key.values() if len(of_key) > 1] or [np.empty(0)]
 
 
 def _lags_in_time(target: str, are_known: bool, season: int | None) -> dict[str, list[int]]:

@@ -95,7 +95,7 @@ def _parts(rows: pyarrow.RecordBatch, columns: Iterable[Column]) -> Iterator[tup
 def _part_of_date(name: str, cells: pyarrow.Array) -> Iterator[str]:
     for part, (names, least, greatest) in NUMBERS.items():
         if name.strip().lower() in names:
-            values, unfit = reading.numbers(cells)
+            values, unfit = reading.finite_numbers(cells)
             values = values[~np.isnan(values)]
             whole = not unfit.any() and len(values) and bool(np.all(values == np.round(values)))
             if whole and least <= values.min() and values.max() <= greatest:

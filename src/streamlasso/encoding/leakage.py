@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow
 
 from streamlasso._text import listed
+from streamlasso.core.values import LARGEST
 from streamlasso.encoding.columns import Column, column_from
 from streamlasso.encoding.target import Target
 
@@ -37,9 +38,11 @@ def leaking_columns(rows: pyarrow.RecordBatch, target: Target, columns: list[Col
     """
     rows = rows.slice(0, N_ROWS)
     Y = _responses(rows, target)
-    there = ~np.isnan(Y).any(axis=1)
+    features = {column.name: _features(rows, column) for column in columns}
+    # Rows with values beyond that are bad rows.
+    there = np.all([np.all(np.abs(values) <= LARGEST, axis=1) for values in (Y, *features.values())], axis=0)
     Y = Y[there]
-    groups = {column.name: _standardised(_features(rows, column)[there]) for column in columns}
+    groups = {name: _standardised(values[there]) for name, values in features.items()}
     if not len(Y) or not groups or not np.ptp(Y, axis=0).any():
         return []
     unusual = len(Y) - np.unique(Y, axis=0, return_counts=True)[1].max()

@@ -27,7 +27,7 @@ def first_row_notes(rows: pyarrow.RecordBatch, encoder: Encoder, formats: Mappin
     target, columns = encoder.target, encoder.columns
     numbers = {column.name: column.read(rows[column.name])[0] for column in columns if column.is_numeric}
     if target.classes is None:
-        numbers[target.name] = reading.numbers(rows[target.name], target.format)[0]
+        numbers[target.name] = reading.finite_numbers(rows[target.name], target.format)[0]
     return [
         *format_notes(rows, formats, numbers),
         *placeholder_notes(numbers),

@@ -23,7 +23,7 @@ def placeholder_in(values: np.ndarray) -> float | None:
     -200.0
     >>> placeholder_in(np.linspace(-200, 30, 100))
     """
-    different, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    different, counts = np.unique(values[np.isfinite(values)], return_counts=True)
     if len(different) <= MANY:
         return None
     (low, next_low), (next_high, high) = different[:2], different[-2:]

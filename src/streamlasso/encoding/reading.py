@@ -49,8 +49,15 @@ def as_text(array: pyarrow.Array) -> pyarrow.Array:
     return array.cast(pyarrow.string())
 
 
+def finite_numbers(array: pyarrow.Array, number_format: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """As `numbers`, with NaN for what is beyond all numbers: for looking at the first rows."""
+    values, unfit = numbers(array, number_format)
+    return np.where(np.isfinite(values), values, np.nan), unfit
+
+
 def numbers(array: pyarrow.Array, number_format: str | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """The cells as floats, NaN where missing; and which cells hold something else (`number_formats.py`)."""
+    """The cells as floats, NaN where missing, infinite where they are beyond all numbers (inf, 1e400, 400 digits); and
+    which cells hold something else (`number_formats.py`)."""
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if types.is_null(array.type):
@@ -63,12 +70,12 @@ def numbers(array: pyarrow.Array, number_format: str | None = None) -> tuple[np.
         array = array.cast(pyarrow.int64()) if types.is_duration(array.type) else array
         array = array.cast(pyarrow.float64())
     values = array.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
-    return np.where(np.isfinite(values), values, np.nan), np.zeros(len(values), bool)
+    return values, np.zeros(len(values), bool)
 
 
 def holds_numbers(array: pyarrow.Array, number_format: str | None = None) -> bool:
     """Whether all cells are numbers; or nearly all, and many different: then the others are errors, not levels."""
-    values, unfit = numbers(array, number_format)
+    values, unfit = finite_numbers(array, number_format)
     if not unfit.any():
         return True
     there = values[~np.isnan(values)]
@@ -80,12 +87,12 @@ def _parsed(array: pyarrow.Array, number_format: str | None) -> tuple[np.ndarray
         array = in_plain_format(array, number_format)
     try:
         values = array.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
-        return np.where(np.isfinite(values), values, np.nan), np.zeros(len(values), bool)
+        return values, np.zeros(len(values), bool)
     except pyarrow.ArrowInvalid:
         cells = [_number(cell) for cell in array.to_pylist()]
     values = np.array([np.nan if cell is None else cell for cell in cells], dtype=float)
     bad = np.array([cell is None for cell in cells])
-    return np.where(np.isfinite(values), values, np.nan), bad
+    return values, bad
 
 
 def _number(cell: str | None) -> float | None:
@@ -94,8 +101,15 @@ def _number(cell: str | None) -> float | None:
         return np.nan
     try:
         return None if "_" in cell else float(cell.replace("−", "-"))
-    except ValueError:
+    except (ValueError, OverflowError):
         return FLAGS.get(cell.strip().lower())
+
+
+def keys(array: pyarrow.Array) -> np.ndarray:
+    """The cells as text, whatever they are; None where missing."""
+    if types.is_floating(array.type):
+        array = compute.if_else(compute.is_nan(array), None, array)
+    return texts(array)
 
 
 def texts(array: pyarrow.Array) -> np.ndarray:

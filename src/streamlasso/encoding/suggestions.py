@@ -40,5 +40,5 @@ def suggestion(name: str, columns: list[str]) -> str:
 
 def _are_values(names: list[str]) -> bool:
     """Whether the first line is a row rather than a line of names."""
-    values, unfit = reading.numbers(pyarrow.array(names))
+    values, unfit = reading.finite_numbers(pyarrow.array(names))
     return bool(np.mean(unfit) < 0.5 and np.any(np.mod(values[~unfit], 1) != 0))

@@ -55,7 +55,7 @@ class Target:
         """The target of the given family or, for "auto", of the family that fits its first rows."""
         if reading.is_nested(cells):
             raise ValueError(f"the target {name!r} holds {cells.type}, not numbers or text: use another --target")
-        values, unfit = reading.numbers(cells, number_format)
+        values, unfit = reading.finite_numbers(cells, number_format)
         known = values[~np.isnan(values)]
         if not len(known) and not unfit.any():
             raise ValueError(f"the target {name!r} has no value in the first {len(cells):,} rows: use another --target")
@@ -228,4 +228,4 @@ def _labels(name: str, cells: pyarrow.Array, values: np.ndarray, is_text: bool) 
 
 
 def _whole_or_float(value: float) -> Any:
-    return int(value) if value == int(value) else float(value)
+    return int(value) if np.isfinite(value) and value == int(value) else float(value)

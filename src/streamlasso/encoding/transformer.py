@@ -17,7 +17,8 @@ from streamlasso._files import write_whole
 from streamlasso.encoding.ahead import ahead, without_target
 from streamlasso.encoding.encoder import Encoder
 from streamlasso.encoding.frames import table_of
-from streamlasso.estimators.validation import as_before_if_refused
+from streamlasso.estimators.turns import learning
+from streamlasso.estimators.validation import noted_on, stand_in
 
 FORMAT = "streamlasso encoder"
 
@@ -92,15 +93,17 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn further rows: the last value of each column, and new levels. A refused row changes nothing."""
-        self._learn(X, reset=not hasattr(self, "encoder_"))
+        self._learn(X)
         return self
 
-    def _learn(self, X: Any, *, reset: bool) -> np.ndarray:
-        with as_before_if_refused(self):
-            rows = self._table(X, reset=reset)
+    def _learn(self, X: Any, *, reset: bool = False) -> np.ndarray:
+        with learning(self):
+            reset = reset or not hasattr(self, "encoder_")
+            checked = stand_in(self)
+            rows = checked._table(X, reset=reset)
             encoder = without_target(rows, **self.get_params()) if reset else ahead(self.encoder_)
             found = encoder.encode(encoder.read(rows, needs_target=False), grow=True).X
-        self.encoder_ = encoder
+            self.__dict__.update({**noted_on(checked), "encoder_": encoder})
         return found
 
     # --- encoding -----------------------------------------------------------------------------------------------------

@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from streamlasso import checkpoint
+from streamlasso import checkpoint, compact
 from streamlasso._html import learnt_html
-from streamlasso.core.engine import Engine
+from streamlasso.core.engine import Engine, learn_together
 from streamlasso.core.selected import Selected
-from streamlasso.estimators.coefficients import with_names
+from streamlasso.estimators.coefficients import Coefficients, with_names
+from streamlasso.estimators.explanation import explained
 from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.parameters import Parameters
+from streamlasso.estimators.turns import CopiedWhole, behind_the_gate_of, between_rows, counting, learning, publish
 from streamlasso.estimators.validation import (
-    as_before_if_refused,
+    NOTED,
     dense,
     features_of,
     names_with_new,
+    noted_on,
     refuse_no_weight,
+    stand_in,
     weights_of,
 )
 from streamlasso.settings import build_learner, is_all
 
 
 class Rows(NamedTuple):
-    """Rows that passed every check, and the learners to take them: those of a new model are new."""
+    """Rows that passed every check, and what takes them.
+
+    learners : those of a new model are new
+    labels : what becomes the model's with them; None if it is the model's already
+    """
 
     X: np.ndarray
     targets: list[np.ndarray]
     weights: np.ndarray | None
     learners: list[Engine]
     classes: np.ndarray | None = None
+    labels: Mapping[str, Any] | None = None
+
+    def first(self, n: int) -> Rows:
+        weights = None if self.weights is None else self.weights[:n]
+        return self._replace(X=self.X[:n], targets=[y[:n] for y in self.targets], weights=weights)
 
     def shuffled(self) -> Rows:
         """The same rows in another order, always the same one."""
@@ -42,7 +57,7 @@ class Rows(NamedTuple):
         return self._replace(X=self.X[order], targets=[y[order] for y in self.targets], weights=weights)
 
 
-class RAP(Parameters, NestedParts):
+class RAP(CopiedWhole, Parameters, NestedParts):
     """A model on a stream; subclasses say what y is (`_targets`, `_settings`) and what comes out (`_predictions`)."""
 
     learners_: list[Engine]
@@ -76,24 +91,47 @@ class RAP(Parameters, NestedParts):
         refuse_no_weight(sample_weight)
         return self._take(X, y, sample_weight, reset=True, ordered=not is_all(self.memory))
 
-    def _take(self, *batch: Any, reset: bool, ordered: bool = True) -> Self:
-        with as_before_if_refused(self):
-            rows = self._ready(*batch, reset=reset)
+    def _take(self, *batch: Any, reset: bool = False, ordered: bool = True) -> Self:
+        with learning(self):
+            rows = self._ready(*batch, reset=reset or not hasattr(self, "learners_"))
             rows = rows if ordered else rows.shuffled()
-            self._learn(rows)
-        return self._settle(rows)
+            with counting(len(rows.X)) as learnt, self._settled(rows, learnt):
+                learn_together(rows.learners, rows.X, rows.targets, rows.weights, learnt=learnt)
+        return self
+
+    @contextmanager
+    def _settled(self, rows: Rows, learnt: np.ndarray) -> Iterator[None]:
+        """What learns the rows is the model's from the start, if it cannot refuse a row, or when they are learnt.
+
+        An older model stays until then. Ctrl-C may come at any moment, so rows that are not the model's are not told.
+        """
+        if not hasattr(self, "learners_") and all(learner.compiled for learner in rows.learners):
+            self._settle(rows)
+        try:
+            try:
+                yield
+            finally:
+                if learnt[0]:
+                    self._settle(rows)
+        except BaseException:
+            if getattr(self, "learners_", None) is not rows.learners:
+                learnt[0] = 0
+            raise
 
     def _ready(self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, reset: bool) -> Rows:
         """Check everything before the first row is learnt. New columns of a frame, after the known ones, were 0."""
         new = [] if reset else names_with_new(self, X)
+        checked = stand_in(self) if reset or new else self
         if new:
-            self._name(new)
-        X = features_of(self, dense(X), reset=reset)
-        targets, classes = self._targets(y, len(X), classes, reset=reset)
+            checked.__dict__.update(_names(new))
+        X = features_of(checked, dense(X), reset=reset)
+        targets, known = self._targets(y, len(X), classes, reset=reset)
         weights = weights_of(sample_weight, len(X))
-        learners = self._new_learners(X.shape[1], len(targets)) if reset else self.learners_
-        learners = [learner.grown(len(new)) for learner in learners] if new else learners
-        return Rows(X, targets, weights, learners, classes)
+        if checked is self:
+            return Rows(X, targets, weights, self.learners_, known)
+        learners = self._new_learners(X.shape[1], len(targets)) if reset else self._grown(len(new))
+        labels = noted_on(checked) | ({} if known is None else {"classes_": known})
+        return Rows(X, targets, weights, learners, known, labels)
 
     def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
         """What each learner learns, and the classes."""
@@ -104,45 +142,35 @@ class RAP(Parameters, NestedParts):
         return self.get_params(deep=False)
 
     def _new_learners(self, n_features: int, n: int) -> list[Engine]:
-        return [build_learner(n_features, self._settings()) for _ in range(n)]
+        return behind_the_gate_of(self, [build_learner(n_features, self._settings()) for _ in range(n)])
 
-    def _learn(self, rows: Rows) -> None:
-        """All learners take the rows, or none does."""
-        states = [learner.state() for learner in rows.learners] if len(rows.learners) > 1 else []
-        try:
-            for learner, y in zip(rows.learners, rows.targets, strict=True):
-                learner.learn(rows.X, y, rows.weights)
-        except BaseException:
-            for learner, state in zip(rows.learners, states, strict=False):
-                learner.restore(state)
-            raise
+    def _grown(self, n_features: int) -> list[Engine]:
+        return behind_the_gate_of(self, [learner.grown(n_features) for learner in self.learners_])
 
     def _settle(self, rows: Rows) -> Self:
         """The rows are learnt: the learners that were made for them are the model's."""
-        if rows.classes is not None:
-            self.classes_ = rows.classes
-        self.learners_ = rows.learners
+        if rows.labels is not None:
+            publish(self, rows.learners, rows.labels, gone=tuple(name for name in NOTED if name not in rows.labels))
         return self
 
     # --- for a stream that shows its features as it goes --------------------------------------------------------------
 
     def _start(self, names: Sequence[str]) -> Self:
         """A model that has seen no rows, with these features."""
-        self.learners_ = self._new_learners(len(names), 1)
-        self._name(names)
+        publish(self, self._new_learners(len(names), 1), _names(names))
         return self
 
     def _add_features(self, names: Sequence[str]) -> None:
         """Make room for features that were 0 until now; `names` are those of all features."""
-        self.learners_ = [learner.grown(len(names)) for learner in self.learners_]
-        self._name(names)
+        publish(self, self._grown(len(names)), _names(names))
 
     def _name(self, names: Sequence[str]) -> None:
-        self.n_features_in_ = len(names)
-        self.feature_names_in_ = np.array(names, dtype=object)
+        """Rows came without names, and these are the features' names."""
+        publish(self, self.learners_, _names(names))
 
     # --- predicting ---------------------------------------------------------------------------------------------------
 
+    @between_rows
     def _decide(self, X: Any) -> np.ndarray:
         """eta (row, learner). New columns of a frame, after the known ones, have no coefficient yet."""
         learners = self._fitted()
@@ -154,10 +182,12 @@ class RAP(Parameters, NestedParts):
     # --- what it is ---------------------------------------------------------------------------------------------------
 
     @property
+    @between_rows
     def n_seen_(self) -> int:
         return self._first.n_seen
 
     @property
+    @between_rows
     def effective_size_(self) -> float:
         return self._first.effective_size
 
@@ -170,6 +200,37 @@ class RAP(Parameters, NestedParts):
             raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call fit or partial_fit first.")
         return self.learners_
 
+    @property
+    @between_rows
+    def inclusion_(self) -> Any:
+        """Of each feature, the weight of all models in which it has a coefficient, from 0 to 1: how sure the default is
+        that it matters. Of a single model, 1 or 0. One for each class where there are several.
+        """
+        found = [Coefficients(learner.inclusion(), self._names) for learner in self._fitted()]
+        return found[0] if len(found) == 1 else found
+
+    @between_rows
+    def explain(self, x: Any) -> Any:
+        """Why a row is predicted as it is: an `Explanation`, or one for each class where there are several.
+
+        >>> import numpy as np
+        >>> from streamlasso import RAPRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 3))
+        >>> model = RAPRegressor().fit(X, 2 * X[:, 0] - X[:, 1] + 0.01 * rng.normal(size=500))
+        >>> why = model.explain([1.0, 2.0, 0.0])
+        >>> why.contributions[:2].round(1)
+        array([ 2.3, -1.9])
+        >>> bool(np.isclose(why.baseline + why.contributions.sum(), why.eta))
+        True
+        """
+        learners = self._fitted()
+        row = features_of(self, dense(x if hasattr(x, "columns") else np.atleast_2d(x)), reset=False)
+        if len(row) != 1:
+            raise ValueError(f"x holds {len(row)} rows: explain takes one")
+        found = [explained(learner, row[0], self._names) for learner in learners]
+        return found[0] if len(found) == 1 else found
+
     # --- in a notebook ------------------------------------------------------------------------------------------------
 
     def _repr_html_inner(self) -> str:
@@ -181,6 +242,7 @@ class RAP(Parameters, NestedParts):
             bundle["text/html"] = self._learnt_html() + bundle["text/html"]
         return bundle
 
+    @between_rows
     def _learnt_html(self) -> str:
         """What stands above scikit-learn's diagram, which is about parameters."""
         if not hasattr(self, "learners_") or not self.n_seen_:
@@ -203,14 +265,28 @@ class RAP(Parameters, NestedParts):
     # --- checkpoints --------------------------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Write the model to `path` (safetensors); the file appears whole or not at all."""
+        """Write the model to `path` (safetensors); the file appears whole or not at all.
+
+        While another thread learns, it is the model between two rows.
+        """
         self._fitted()
-        checkpoint.save(self, path)
+        checkpoint.save(copy(self), path)
 
     @classmethod
     def load(cls, path: Any) -> Self:
         """The model that `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
         return checkpoint.load(cls, path)
+
+    @between_rows
+    def to_bytes(self) -> bytes:
+        """The model as bytes, for a database or a message; `save` writes the same."""
+        self._fitted()
+        return compact.to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The model that `to_bytes` gave. No code of theirs is run, and bytes that are not whole are refused."""
+        return checkpoint.from_bytes(cls, data)
 
     def _whole(self) -> bool:
         """Do the labels belong to the learners? A checkpoint asks before it hands out a model."""
@@ -220,3 +296,8 @@ class RAP(Parameters, NestedParts):
     def _named_right(self) -> bool:
         p = self._first.n_features
         return self.n_features_in_ == p and len(getattr(self, "feature_names_in_", range(p))) == p
+
+
+def _names(names: Sequence[str]) -> dict[str, Any]:
+    """As scikit-learn notes them."""
+    return {"n_features_in_": len(names), "feature_names_in_": np.array(names, dtype=object)}

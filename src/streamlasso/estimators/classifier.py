@@ -22,6 +22,7 @@ from streamlasso.estimators.multiclass import (
     with_new_class,
 )
 from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, METHOD, PARAMETERS
+from streamlasso.estimators.turns import behind_the_gate_of, between_rows, publish
 from streamlasso.estimators.validation import classes_of, named_classes, places_of, refuse_no_target
 from streamlasso.families import Binomial
 
@@ -69,7 +70,7 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
 
         The first call names all `classes`, unless its rows show them.
         """
-        return self._take(X, y, sample_weight, classes, reset=not hasattr(self, "learners_"))
+        return self._take(X, y, sample_weight, classes)
 
     def _settings(self) -> dict[str, Any]:
         return {**super()._settings(), "family": Binomial()}
@@ -85,17 +86,16 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
         return self.classes_
 
     def _settle(self, rows: Rows) -> Self:
-        if hasattr(self, "_recent") and self._recent.n_features < rows.X.shape[1]:
-            self._recent = self._recent.grown(rows.X.shape[1])
+        if rows.labels is not None and hasattr(self, "_recent") and self._recent.n_features < rows.X.shape[1]:
+            rows = rows._replace(labels={**rows.labels, "_recent": self._recent.grown(rows.X.shape[1])})
         return super()._settle(rows)
 
     # --- for a stream that shows its classes as it goes ---------------------------------------------------------------
 
     def _start(self, names: Sequence[str], classes: Sequence[Any] = ()) -> Self:
         super()._start(names)
-        self.learners_ = self._new_learners(len(names), n_models(len(classes)))
-        self.classes_ = np.array(classes)
-        self._recent = Recent(len(names))
+        learners = self._new_learners(len(names), n_models(len(classes)))
+        publish(self, learners, {"classes_": np.array(classes), "_recent": Recent(len(names))})
         return self
 
     def _add_features(self, names: Sequence[str]) -> None:
@@ -104,9 +104,10 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
 
     def _add_classes(self, classes: Sequence[Any]) -> None:
         """Make room for classes that were not there until now; `classes` are all of them."""
+        learners = self.learners_
         for n in range(len(self.classes_) + 1, len(classes) + 1):
-            self.learners_ = with_new_class(self.learners_, n, self._recent)
-        self.classes_ = np.array(classes)
+            learners = with_new_class(learners, n, self._recent)
+        publish(self, behind_the_gate_of(self, learners), {"classes_": np.array(classes)})
 
     def _remember(self, X: np.ndarray, weights: np.ndarray) -> None:
         """Keep rows that were learnt, for the model of a class that may appear."""
@@ -114,15 +115,18 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
 
     # --- predicting ---------------------------------------------------------------------------------------------------
 
+    @between_rows
     def decision_function(self, X: Any) -> np.ndarray:
         """eta = b0 + x'b: one number per row for two classes, one per row and class for several."""
         eta = self._decide(X)
         return eta[:, 0] if eta.shape[1] == 1 else eta
 
+    @between_rows
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, given rows that follow the last one learnt, in order."""
         return probabilities(Binomial().mean(self._decide(X)))
 
+    @between_rows
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class, given rows that follow the last one learnt, in order."""
         return self._predictions(self._decide(X))
@@ -134,28 +138,34 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
     # --- what it is ---------------------------------------------------------------------------------------------------
 
     @property
+    @between_rows
     def coef_(self) -> np.ndarray:
         return np.vstack([learner.coef for learner in self._fitted()])
 
     @property
+    @between_rows
     def intercept_(self) -> np.ndarray:
         return np.array([learner.intercept for learner in self._fitted()])
 
     @property
+    @between_rows
     def lambda_(self) -> float | np.ndarray:
         lams = [learner.lam for learner in self._fitted()]
         return lams[0] if len(lams) == 1 else np.array(lams)
 
     @property
+    @between_rows
     def lambda_max_(self) -> float | np.ndarray:
         lams = [learner.lam_max for learner in self._fitted()]
         return lams[0] if len(lams) == 1 else np.array(lams)
 
     @property
+    @between_rows
     def selected_(self) -> Selected | list[Selected]:
         models = [self._named_model(learner.selected()) for learner in self._fitted()]
         return models[0] if len(models) == 1 else SelectedOfClasses(models, self.classes_.tolist())
 
+    @between_rows
     def _sparse_models(self) -> dict[Any, Selected]:
         models = [learner.single() for learner in self._fitted()]
         return dict(zip(modelled(self.classes_.tolist()), models, strict=True))

@@ -129,12 +129,19 @@ class Recent:
         """Keep these rows; those of weight 0 were not learnt."""
         self._rows.extend((x.copy(), weight) for x, weight in zip(X, weights.tolist(), strict=True) if weight > 0)
 
+    def add_one(self, x: np.ndarray, weight: float) -> None:
+        """Keep a row that was learnt."""
+        self._rows.append((x.copy(), weight))
+
     def followed_by(self, X: np.ndarray, weights: np.ndarray) -> Recent:
         """Those that would be kept if these rows came next."""
         recent = Recent(self.n_features)
         recent._rows = self._rows.copy()
         recent.add(X, weights)
         return recent
+
+    def __copy__(self) -> Recent:
+        return self.followed_by(np.empty((0, self.n_features)), np.empty(0))
 
     def grown(self, n_features: int) -> Recent:
         """The same rows with more features, which were 0."""

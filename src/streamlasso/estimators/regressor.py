@@ -10,7 +10,9 @@ from sklearn.base import RegressorMixin
 
 from streamlasso.core.selected import Selected
 from streamlasso.estimators.base import RAP
+from streamlasso.estimators.intervals import ends_of, levels_of, quantiles_of
 from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, FAMILY, METHOD, PARAMETERS
+from streamlasso.estimators.turns import between_rows
 from streamlasso.estimators.validation import numbers_of, refuse_no_target
 from streamlasso.settings import as_family
 
@@ -80,37 +82,64 @@ class RAPRegressor(RegressorMixin, RAP):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn each row once, in order. A refused batch changes nothing."""
-        return self._take(X, y, sample_weight, reset=not hasattr(self, "learners_"))
+        return self._take(X, y, sample_weight)
 
     def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], None]:
         refuse_no_target(self, y)
         family = as_family(self.family) if reset else self._first.settings["family"]
         return [numbers_of(y, n_rows, family)], None
 
+    @between_rows
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the response, given rows that follow the last one learnt, in order (docs/mixture.md)."""
         return self._predictions(self._decide(X))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Where the response will be, with this probability: (row, low and high), for rows as `predict` takes them.
+
+        The share of responses inside is kept at `coverage` while the stream changes; see docs/intervals.md. Before the
+        second row is learnt the interval has no end.
+
+        >>> import numpy as np
+        >>> from streamlasso import RAPRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(2000, 3))
+        >>> y = X[:, 0] + rng.normal(size=2000)
+        >>> RAPRegressor().fit(X, y).predict_interval([[1.0, 0.0, 0.0]], coverage=0.9).round(1)
+        array([[-0.7,  2.9]])
+        """
+        return self.predict_quantiles(X, ends_of(coverage))
+
+    @between_rows
+    def predict_quantiles(self, X: Any, levels: Any) -> np.ndarray:
+        """Quantiles of the response: (row, level)."""
+        return quantiles_of(self._first, self._decide(X)[:, 0], levels_of(levels))
 
     def _predictions(self, eta: np.ndarray) -> np.ndarray:
         """What `predict` gives for rows with this eta (row, learner)."""
         return self._first.settings["family"].means(eta[:, 0])
 
     @property
+    @between_rows
     def coef_(self) -> np.ndarray:
         return self._first.coef
 
     @property
+    @between_rows
     def intercept_(self) -> float:
         return self._first.intercept
 
     @property
+    @between_rows
     def lambda_(self) -> float:
         return self._first.lam
 
     @property
+    @between_rows
     def lambda_max_(self) -> float:
         return self._first.lam_max
 
     @property
+    @between_rows
     def selected_(self) -> Selected:
         return self._named_model(self._first.selected())

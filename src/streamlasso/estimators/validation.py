@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
@@ -20,21 +19,19 @@ LARGEST_SPARSE = 50_000_000
 #: What turns anything into numbers.
 ENCODER = "streamlasso.encoding.StreamEncoder"
 #: What scikit-learn's validation writes on an estimator.
-NOTED = {"n_features_in_", "feature_names_in_"}
+NOTED = ("n_features_in_", "feature_names_in_")
 
 
-@contextmanager
-def as_before_if_refused(estimator: BaseEstimator) -> Iterator[None]:
-    """scikit-learn notes width and names of X before y and the weights are checked: take that back after an error."""
-    before = {name: value for name, value in vars(estimator).items() if name in NOTED}
-    try:
-        yield
-    except BaseException:
-        for name in NOTED & vars(estimator).keys():
-            delattr(estimator, name)
-        for name, value in before.items():
-            setattr(estimator, name, value)
-        raise
+def stand_in(estimator: Any) -> Any:
+    """An estimator on which scikit-learn notes width and names of X, while y and the weights are yet to be checked."""
+    other = object.__new__(type(estimator))
+    vars(other).update(vars(estimator))
+    return other
+
+
+def noted_on(estimator: Any) -> dict[str, Any]:
+    """What scikit-learn has noted on it."""
+    return {name: value for name, value in vars(estimator).items() if name in NOTED}
 
 
 # --- X and weights ----------------------------------------------------------------------------------------------------

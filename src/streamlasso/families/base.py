@@ -47,9 +47,21 @@ class Family(Part):
         with cython.gil:
             return self.curvature(y, eta)
 
+    def slopes(self, n, y, eta, slope, curvature):
+        """Slope and curvature of n rows; built-in families take them from one exponential."""
+        i: cython.Py_ssize_t
+        for i in range(n):
+            slope[i] = self.slope_at(y[i], eta[i])
+            curvature[i] = self.curvature_at(y[i], eta[i])
+        return 0
+
     def mean_at(self, eta):
         with cython.gil:
             return self.mean(eta)
+
+    def spread_at(self, eta):
+        """How far responses spread about their mean, up to a factor that the stream shows."""
+        return 1.0
 
     def best_eta(self, y, low, high):
         """The eta in [low, high] with the least loss for y; built-in families have a closed form."""
@@ -95,6 +107,8 @@ class Family(Part):
     deviance_name = None
     #: Whether the noise has a scale that has to be learnt; a class has none.
     has_scale = True
+    #: No response is lower.
+    lowest = -np.inf
     #: Whether the loss is (y - eta)^2 / 2, for which sums of squares and products are all that a model needs.
     quadratic = False
 

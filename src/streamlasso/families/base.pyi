@@ -15,6 +15,7 @@ class Family(Part):
     loss_name: ClassVar[str]
     deviance_name: ClassVar[str | None]
     has_scale: ClassVar[bool]
+    lowest: ClassVar[float]
     quadratic: ClassVar[bool]
 
     # The built-in ones take arrays, but a family of one's own gives them for plain floats: only Any allows both.

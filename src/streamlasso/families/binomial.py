@@ -4,8 +4,12 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp, fabs, log, log1p
+from cython.cimports.streamlasso.core.kernels import exps
 from cython.cimports.streamlasso.families.base import Family
 from scipy.special import logit, xlogy
+
+#: Beyond this eta there is nothing left of a slope.
+FARTHEST_ETA = cython.declare(cython.double, 700.0)
 
 
 @cython.cclass
@@ -33,6 +37,24 @@ class Binomial(Family):
     def curvature_at(self, y, eta):
         e: cython.double = exp(-fabs(eta))
         return e / ((1.0 + e) * (1.0 + e))
+
+    def slopes(self, n, y, eta, slope, curvature):
+        i: cython.Py_ssize_t
+        e: cython.double
+        up: cython.double
+        down: cython.double
+        share: cython.double
+        for i in range(n):
+            slope[i] = max(-fabs(eta[i]), -FARTHEST_ETA)
+        exps(n, slope, curvature)
+        for i in range(n):
+            e = curvature[i]
+            up = 1.0 if eta[i] > 0.0 else e
+            down = e if eta[i] > 0.0 else 1.0
+            share = 1.0 / (1.0 + e)
+            slope[i] = ((1.0 - y[i]) * up - y[i] * down) * share
+            curvature[i] = e * share * share
+        return 0
 
     def mean_at(self, eta):
         e: cython.double = exp(-fabs(eta))

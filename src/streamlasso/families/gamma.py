@@ -4,10 +4,13 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp, log
+from cython.cimports.streamlasso.core.kernels import exps
 from cython.cimports.streamlasso.families.base import Family
 
 #: Beyond this eta the exponential goes on as its tangent: still convex, never infinite.
 LARGEST_ETA = cython.declare(cython.double, 300.0)
+#: Below its negative it is 0.
+SMALLEST_ETA = cython.declare(cython.double, -700.0)
 
 
 @cython.cclass
@@ -23,6 +26,7 @@ class Gamma(Family):
     name = "gamma"
     response = "a positive number"
     loss_name = "Gamma loss"
+    lowest = 0.0
     deviance_name = "half Gamma deviance"
 
     def loss_at(self, y, eta):
@@ -36,8 +40,21 @@ class Gamma(Family):
     def curvature_at(self, y, eta):
         return y * exp(min(-eta, LARGEST_ETA))
 
+    def slopes(self, n, y, eta, slope, curvature):
+        i: cython.Py_ssize_t
+        for i in range(n):
+            slope[i] = max(min(-eta[i], LARGEST_ETA), SMALLEST_ETA)
+        exps(n, slope, curvature)
+        for i in range(n):
+            curvature[i] *= y[i]
+            slope[i] = 1.0 - curvature[i]
+        return 0
+
     def mean_at(self, eta):
         return exp(min(eta, LARGEST_ETA))
+
+    def spread_at(self, eta):
+        return self.mean_at(eta)
 
     def residual_at(self, y, eta):
         return log(y) - eta

@@ -3,12 +3,15 @@
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import exp, log
+from cython.cimports.libc.math import exp, log, sqrt
+from cython.cimports.streamlasso.core.kernels import exps
 from cython.cimports.streamlasso.families.base import Family
 from scipy.special import xlogy
 
 #: Beyond this eta the exponential goes on as its tangent: still convex, never infinite.
 LARGEST_ETA = cython.declare(cython.double, 300.0)
+#: Below this one it is 0.
+SMALLEST_ETA = cython.declare(cython.double, -700.0)
 #: Counts begin within this share of their mean, and vary at least by this share of what counts do.
 NEAR_ZERO, LEAST_DISPERSION = 0.1, 0.5
 
@@ -26,6 +29,7 @@ class Poisson(Family):
     name = "poisson"
     response = "a count"
     loss_name = "Poisson loss"
+    lowest = 0.0
     deviance_name = "half Poisson deviance"
 
     def loss_at(self, y, eta):
@@ -39,8 +43,20 @@ class Poisson(Family):
     def curvature_at(self, y, eta):
         return exp(min(eta, LARGEST_ETA))
 
+    def slopes(self, n, y, eta, slope, curvature):
+        i: cython.Py_ssize_t
+        for i in range(n):
+            slope[i] = max(min(eta[i], LARGEST_ETA), SMALLEST_ETA)
+        exps(n, slope, curvature)
+        for i in range(n):
+            slope[i] = curvature[i] - y[i]
+        return 0
+
     def mean_at(self, eta):
         return exp(min(eta, LARGEST_ETA))
+
+    def spread_at(self, eta):
+        return sqrt(self.mean_at(eta))
 
     def residual_at(self, y, eta):
         return log((y + 0.5) / (self.mean_at(eta) + 0.5))

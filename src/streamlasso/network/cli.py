@@ -141,12 +141,13 @@ def replay(run: Path, folder: Path, /, *, tr: float | None = None, volumes: int 
     from rich.console import Console
     from rich.progress import Progress
 
+    from streamlasso._terminal import say
     from streamlasso.network.replay import replay as play
 
     with Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task("volumes")
         delay = play(run, folder, tr, volumes, lambda done, n: bar.update(task, completed=done, total=n))
-    print(f"All volumes are in {folder}; the largest delay was {1000 * delay:.0f} ms.")
+    say(f"All volumes are in {folder}; the largest delay was {1000 * delay:.0f} ms.")
 
 
 def _refuse_given(options: Mapping[str, object], reason: str) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
+from streamlasso._terminal import console, say, warn
 from streamlasso._text import count
 from streamlasso.network.live import watch
 from streamlasso.network.options import Design, Images, Model, Watching
@@ -28,19 +26,18 @@ def run_recorded(data: Sequence[Path], out: Path, images: Images, design: Design
     """Recorded subjects. Those that cannot be used are an error, after the others are done."""
     outcome = run_network(data, out, images, design, model, jobs, progress=True)
     for note in [*outcome.group.notes, *([unused_note(outcome.unused)] if outcome.unused else [])]:
-        print(note, file=sys.stderr)
-    console = Console()
-    console.print(_table(outcome.group))
-    console.print(*conclusion(outcome.group), sep="\n", markup=False, highlight=False)
-    console.print(_where(out), soft_wrap=True)
+        warn(note)
+    terminal = console()
+    terminal.print(_table(outcome.group))
+    terminal.print(*conclusion(outcome.group), sep="\n")
+    terminal.print(_where(out), soft_wrap=True)
     _raise_failures(outcome, out)
 
 
 def run_live(folder: Path, out: Path, images: Images, design: Design, model: Model, watching: Watching) -> None:
     """A scanner's folder."""
-    scan = watch(folder, out, images, design, model, watching, partial(print, file=sys.stderr, flush=True))
-    print(_latency(scan, design.tr))
-    print(_where(out))
+    scan = watch(folder, out, images, design, model, watching, warn)
+    say(_latency(scan, design.tr), _where(out))
 
 
 def _where(out: Path) -> str:

@@ -8,17 +8,21 @@ takes the larger, "and" the smaller. So a pair has an edge exactly if its partia
 
 from __future__ import annotations
 
+import time
 import warnings
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from streamlasso import checkpoint
+from streamlasso import checkpoint, compact
 from streamlasso.core.record import RECORD
 from streamlasso.estimators.nested import NestedParts
-from streamlasso.estimators.validation import as_before_if_refused, features_of
+from streamlasso.estimators.turns import CopiedWhole, behind_the_gate_of, between_rows, counting, learning, publish
+from streamlasso.estimators.validation import NOTED, features_of, noted_on, stand_in
 from streamlasso.network.nodes import Nodes
 from streamlasso.settings import checked, one_of
 from streamlasso.tuners import LogRMS
@@ -26,8 +30,8 @@ from streamlasso.tuners import LogRMS
 if TYPE_CHECKING:
     import pyarrow
 
-#: Time points learnt at a time, which bounds the memory for their record.
-CHUNK = 512
+#: Time points learnt at a time at most, which bounds the memory for their record, and about how many seconds.
+CHUNK, PATIENCE = 512, 0.05
 RULES = ("and", "or")
 
 
@@ -51,7 +55,7 @@ class NetworkTrace:
     n_active: np.ndarray
 
 
-class StreamingNetwork(NestedParts):
+class StreamingNetwork(CopiedWhole, NestedParts):
     """A self-tuning sparse conditional-dependence network of p nodes, learnt one time point at a time.
 
     Parameters
@@ -132,48 +136,65 @@ class StreamingNetwork(NestedParts):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Reset the model, then learn the time points in order."""
-        X, nodes = self._ready(X, reset=True)
-        return self._learn(X, nodes)
+        return self._learn(X, reset=True)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn each time point once, in order; a vector is one time point. A refused batch changes nothing."""
-        X, nodes = self._ready(_as_rows(X), reset=not hasattr(self, "learners_"))
-        return self._learn(X, nodes)
+        return self._learn(_as_rows(X))
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Reset the model, learn the time points, and return the network after each: (time, p, p)."""
-        X, nodes = self._ready(X, reset=True)
-        return self._follow(X, nodes).networks
+        return self._follow(X, reset=True).networks
 
     def follow(self, X: Any) -> NetworkTrace:
         """`partial_fit` that returns the network, lam and the loss at each time point."""
-        X, nodes = self._ready(_as_rows(X), reset=not hasattr(self, "learners_"))
-        return self._follow(X, nodes)
+        return self._follow(_as_rows(X))
 
-    def _learn(self, X: np.ndarray, nodes: Nodes) -> Self:
-        for start in range(0, len(X), CHUNK):
-            nodes.learn(X[start : start + CHUNK])
-        return self._settle(nodes)
-
-    def _follow(self, X: np.ndarray, nodes: Nodes) -> NetworkTrace:
+    def _follow(self, X: Any, *, reset: bool = False) -> NetworkTrace:
         records, networks = [], []
-        for start in range(0, len(X), CHUNK):
-            record, coef, variance = nodes.learn(X[start : start + CHUNK], traced=True)
+
+        def keep(nodes: Nodes, record: np.ndarray, coef: np.ndarray, variance: np.ndarray) -> None:
             records.append(record)
             networks.append(_strengths(coef, variance, self.rule, nodes.most))
-        self._settle(nodes)
+
+        self._learn(X, reset=reset, keep=keep)
         record = np.concatenate(records)
         columns = {name: record[:, :, RECORD.index(name)] for name in ("lam", "lam_max", "loss", "n_active")}
         return NetworkTrace(self._names, np.concatenate(networks), **columns)
 
-    def _ready(self, X: Any, *, reset: bool) -> tuple[np.ndarray, Nodes]:
-        """The validated time points, and the engine that learns them: a new one if `reset`."""
+    def _learn(self, X: Any, *, reset: bool = False, keep: Callable[..., None] | None = None) -> Self:
+        """Learn the time points in pieces of about PATIENCE seconds; `keep` takes what is noted of each.
+
+        Between two pieces other threads read the network, and Ctrl-C is heard. A family or tuner written in Python may
+        raise: then nothing is learnt.
+        """
+        with learning(self):
+            X, nodes, labels = self._ready(X, reset=reset or not hasattr(self, "learners_"))
+            before = None if nodes.learners[0].compiled else nodes.pack()
+            with counting(len(X)) as learnt:
+                try:
+                    for start, stop in _pieces(len(X)):
+                        found = nodes.learn(X[start:stop], traced=keep is not None, learnt=learnt)
+                        if keep is not None:
+                            keep(nodes, *found)
+                except BaseException:
+                    if before is not None:
+                        nodes.unpack(before)
+                        learnt[:] = 0
+                    raise
+                finally:
+                    if learnt[0]:
+                        self._settle(nodes, labels)
+        return self
+
+    def _ready(self, X: Any, *, reset: bool) -> tuple[np.ndarray, Nodes, dict[str, Any]]:
+        """The validated time points, the engine that learns them, a new one if `reset`, and its labels."""
         one_of("rule", self.rule, RULES)
-        with as_before_if_refused(self):
-            X = features_of(self, X, reset=reset, least=2 if reset else 1)
-            nodes = self._new_nodes(X.shape[1]) if reset else self.learners_[0]
-            nodes.refuse_unfit(X)
-        return X, nodes
+        checked = stand_in(self)
+        X = features_of(checked, X, reset=reset, least=2 if reset else 1)
+        nodes = self._new_nodes(X.shape[1]) if reset else self.learners_[0]
+        nodes.refuse_unfit(X)
+        return X, nodes, noted_on(checked)
 
     def _new_nodes(self, p: int) -> Nodes:
         if self.n_jobs is not None and (type(self.n_jobs) is not int or self.n_jobs < 1):
@@ -183,15 +204,15 @@ class StreamingNetwork(NestedParts):
         settings = {**self.get_params(deep=False), "penalty_factor": None, "batch_size": 1}
         if self.tuner is None:
             settings["tuner"] = LogRMS()
-        return Nodes(p, checked(p, settings), self.n_jobs)
+        nodes = Nodes(p, checked(p, settings), self.n_jobs)
+        return behind_the_gate_of(self, [nodes])[0]
 
-    def _settle(self, nodes: Nodes) -> Self:
-        self.learners_ = [nodes]
+    def _settle(self, nodes: Nodes, labels: dict[str, Any]) -> None:
+        publish(self, [nodes], labels, gone=tuple(name for name in NOTED if name not in labels))
         if nodes.newly_constant():
             warnings.warn(
                 f"constant so far, and therefore without edges: {', '.join(self.constant_)}", UserWarning, stacklevel=3
             )
-        return self
 
     # --- the network now ----------------------------------------------------------------------------------------
 
@@ -209,22 +230,27 @@ class StreamingNetwork(NestedParts):
         return [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
 
     @property
+    @between_rows
     def coef_(self) -> np.ndarray:
         return self._nodes.now()[0][:, 1:]
 
     @property
+    @between_rows
     def intercept_(self) -> np.ndarray:
         return self._nodes.now()[0][:, 0]
 
     @property
+    @between_rows
     def lambda_(self) -> np.ndarray:
         return np.array([learner.lam for learner in self._nodes.learners])
 
     @property
+    @between_rows
     def lambda_max_(self) -> np.ndarray:
         return np.array([learner.lam_max for learner in self._nodes.learners])
 
     @property
+    @between_rows
     def partial_correlation_(self) -> np.ndarray:
         coef, variance = self._nodes.now()
         return _strengths(coef[None], variance[None], self.rule, self._nodes.most)[0]
@@ -234,6 +260,7 @@ class StreamingNetwork(NestedParts):
         return self.partial_correlation_ != 0
 
     @property
+    @between_rows
     def edges_(self) -> pyarrow.Table:
         import pyarrow
 
@@ -249,29 +276,46 @@ class StreamingNetwork(NestedParts):
         )
 
     @property
+    @between_rows
     def constant_(self) -> list[str]:
         """Nodes that are constant over the whole memory."""
         return [name for name, still in zip(self._names, self._nodes.constant(), strict=True) if still]
 
     @property
+    @between_rows
     def n_seen_(self) -> int:
         return self._nodes.n_seen
 
     @property
+    @between_rows
     def effective_size_(self) -> float:
         return self._nodes.learners[0].effective_size
 
     # --- files --------------------------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Write the model to `path` (safetensors); the file appears whole or not at all."""
+        """Write the model to `path` (safetensors); the file appears whole or not at all.
+
+        While another thread learns, it is the model between two time points.
+        """
         assert self._nodes
-        checkpoint.save(self, path)
+        checkpoint.save(copy(self), path)
 
     @classmethod
     def load(cls, path: Any) -> Self:
         """The model that `save` wrote. Loading runs no code from the file, and refuses a damaged or truncated one."""
         return checkpoint.load(cls, path)
+
+    @between_rows
+    def to_bytes(self) -> bytes:
+        """The model as bytes, for a database or a message; `save` writes the same."""
+        assert self._nodes
+        return compact.to_bytes(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The model that `to_bytes` gave. No code of theirs is run, and bytes that are not whole are refused."""
+        return checkpoint.from_bytes(cls, data)
 
     @staticmethod
     def _build(n_features: int, settings: dict[str, Any]) -> Nodes:
@@ -281,6 +325,17 @@ class StreamingNetwork(NestedParts):
     def _whole(self) -> bool:
         p = self.learners_[0].n_features
         return len(self.learners_) == 1 and self.n_features_in_ == p == len(self._names)
+
+
+def _pieces(n: int) -> Iterator[tuple[int, int]]:
+    """Where pieces of n time points start and stop, each to take PATIENCE by the time that the one before took."""
+    start, size = 0, 1
+    while start < n:
+        stop, begun = min(start + size, n), time.perf_counter()
+        yield start, stop
+        taken = time.perf_counter() - begun
+        size = max(1, min(CHUNK, 8 * size, int(size * PATIENCE / max(taken, 1e-6))))
+        start = stop
 
 
 def _as_rows(X: Any) -> Any:

@@ -8,7 +8,6 @@ volumes.csv : every volume and every problem, with the latency
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -19,6 +18,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from streamlasso._csv import write_row
 from streamlasso._files import sync_directory, write_whole
 from streamlasso.network.estimator import sorted_edges
 from streamlasso.network.imaging.arrivals import Arrival
@@ -84,7 +84,7 @@ class Log:
 
     @staticmethod
     def _write(file: TextIO, row: Sequence[Any]) -> None:
-        csv.writer(file).writerow(row)
+        write_row(file, row)
         file.flush()
 
     def __enter__(self) -> Log:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from streamlasso.core.engine import Engine
+from streamlasso.core.gate import Gate
 from streamlasso.core.learner import Learner
 from streamlasso.core.mixture import MixtureLearner
 from streamlasso.core.neighbourhoods import Neighbourhoods
 from streamlasso.core.record import RECORD
-from streamlasso.core.state import FIXED, Stateful, array
 from streamlasso.settings import has_mixture
 
 LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")
@@ -25,20 +26,7 @@ LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")
 NODES_PER_THREAD, LEAST_WORK = 32, 300
 
 
-class _Node(Stateful):
-    """A node that shares nothing with others: its model, and the variance of what its predictions left."""
-
-    STATE = (array("variance", FIXED),)
-
-    def __init__(self, learner: Engine, variance: np.ndarray) -> None:
-        self.learner = learner
-        self.variance = variance
-
-    def parts(self) -> dict[str, Stateful]:
-        return {"": self.learner}
-
-
-class _Separate(Stateful):
+class _Separate:
     """Nodes that share nothing: families whose rows weigh differently in each regression, and competing models.
 
     variance : of what each node's predictions left, as far back as its memory reaches; 1 for families that have none
@@ -49,17 +37,18 @@ class _Separate(Stateful):
         self.first = first
         self.quadratic = settings["family"].quadratic
         self.learners = [kind(p, **{**settings, "penalty_factor": _barred(p, i)}) for i in range(first, last)]
+        for learner in self.learners:
+            learner.gate = Gate(inner=True)
         self.variance = np.zeros(last - first) if self.quadratic else np.ones(last - first)
-        self.nodes = [_Node(learner, self.variance[i : i + 1]) for i, learner in enumerate(self.learners)]
 
     @property
     def n_seen(self) -> int:
         return self.learners[0].n_seen
 
     def learn(self, X: np.ndarray, record: np.ndarray, coef: np.ndarray | None, variance: np.ndarray | None) -> None:
+        targets = np.ascontiguousarray(X.T[self.first : self.first + len(self.learners)])
         for i, learner in enumerate(self.learners):
-            y = np.ascontiguousarray(X[:, self.first + i])
-            learner.learn(X, y, None, record[i], None if coef is None else coef[i])
+            learner.learn(X, targets[i], None, record[i], None if coef is None else coef[i])
         for t in range(len(X)):
             if self.quadratic:
                 squared, size = 2.0 * record[:, t, LOSS], np.maximum(record[:, t, SIZE], 1.0)
@@ -71,8 +60,17 @@ class _Separate(Stateful):
         coef = [np.append(learner.intercept, learner.coef) for learner in self.learners]
         return np.array(coef), self.variance
 
-    def parts(self) -> dict[str, Stateful]:
-        return {f"node{self.first + i}/": node for i, node in enumerate(self.nodes)}
+    def pieces(self) -> list[bytes]:
+        """What all nodes have in common, nothing, and each node."""
+        return [b"", *(self.variance[i].tobytes() + node.pack() for i, node in enumerate(self.learners))]
+
+    def take_pieces(self, pieces: list[bytes]) -> None:
+        for i, (learner, piece) in enumerate(zip(self.learners, pieces[1:], strict=True)):
+            (variance,) = np.frombuffer(piece[:8])
+            if not variance >= 0.0:
+                raise ValueError(f"the variance of node {self.first + i} must be 0 or larger")
+            learner.unpack(piece[8:])
+            self.variance[i] = variance
 
 
 def _barred(p: int, i: int) -> np.ndarray:
@@ -100,7 +98,7 @@ class Nodes:
         self.groups = [self._group(int(first), int(last)) for first, last in pairwise(edges)]
         self.learners = [learner for group in self.groups for learner in group.learners]
         self.still = np.zeros(p, dtype=bool)
-        self.lock = Lock()
+        self.gate = Gate()
 
     def _group(self, first: int, last: int) -> Any:
         if self.shared:
@@ -116,28 +114,42 @@ class Nodes:
         if complaint:
             raise ValueError(f"X: {complaint}; family={self.settings['family']!r}. No time point was learnt.")
 
-    def learn(self, X: np.ndarray, *, traced: bool = False) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Learn the time points; returns what was noted of them, and where asked the models: (time, node, ...)."""
+    def learn(
+        self, X: np.ndarray, *, traced: bool = False, learnt: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Learn the time points; returns what was noted of them, and where asked the models: (time, node, ...).
+
+        learnt : an array of one whole number, to which the time points are added when they are learnt
+        """
         p, n = self.n_features, len(X)
         record = np.empty((p, n, len(RECORD)))
         coef = np.empty((p, n, p + 1)) if traced else np.empty((p, 0, p + 1))
         variance = np.empty((p, n)) if traced else np.empty((p, 0))
-        if not self.lock.acquire(blocking=False):
-            raise RuntimeError("this network is learning in another thread; give every thread a model of its own")
-        before = None if self.learners[0].compiled else self.state()
-        try:
-            tasks = [
-                (group, X, record[nodes], coef[nodes] if traced else None, variance[nodes] if traced else None)
-                for group, nodes in self._places()
-            ]
+        tasks = [
+            (group, X, record[nodes], coef[nodes] if traced else None, variance[nodes] if traced else None)
+            for group, nodes in self._places()
+        ]
+        with interrupted_later(), self._alone():
             _together(tasks, threads=p * n >= LEAST_WORK)
+            if learnt is not None:
+                learnt += n
+        return record.transpose(1, 0, 2), coef.transpose(1, 0, 2), variance.T
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Nobody else reads; a family or tuner written in Python may raise, and then nothing has changed."""
+        self.gate.begin()
+        self.gate.watch()
+        before = None if self.learners[0].compiled else self.pack()
+        try:
+            yield
         except BaseException:
             if before is not None:
-                self.restore(before)
+                self.unpack(before)
             raise
         finally:
-            self.lock.release()
-        return record.transpose(1, 0, 2), coef.transpose(1, 0, 2), variance.T
+            self.gate.unwatch()
+            self.gate.end()
 
     def _places(self) -> Iterator[tuple[Any, slice]]:
         for group in self.groups:
@@ -160,52 +172,60 @@ class Nodes:
         self.still = self.constant() if self.n_seen > 1 else before
         return bool(np.any(self.still & ~before))
 
-    def state(self) -> dict[str, np.ndarray]:
+    def pack(self) -> bytes:
         """What the next time point needs; the same for any number of groups."""
-        return {key: value for group in self.groups for key, value in group.state().items()}
+        found = [group.pieces() for group in self.groups]
+        pieces = [found[0][0], *(piece for pieces in found for piece in pieces[1:])]
+        return np.array([len(piece) for piece in pieces], dtype=np.int64).tobytes() + b"".join(pieces)
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """The state that `state` gave, of any number of groups; a ValueError where it does not fit these settings."""
-        names = [group.names() for group in self.groups]
-        if set(state) != set().union(*names):
-            raise ValueError(f"the state of another network: {sorted(set(state) ^ set().union(*names))}")
-        for group, own in zip(self.groups, names, strict=True):
-            group.restore({name: state[name] for name in own})
+    def unpack(self, data: bytes) -> None:
+        """What `pack` gave, with any number of groups; a ValueError where it does not fit these settings."""
+        n_pieces = self.n_features + 1
+        if len(data) < 8 * n_pieces:
+            raise ValueError("numbers are missing")
+        ends = 8 * n_pieces + np.cumsum(np.frombuffer(data, np.int64, n_pieces))
+        if np.any(np.diff(ends, prepend=8 * n_pieces) < 0) or ends[-1] != len(data):
+            raise ValueError("the state of another network")
+        pieces = [data[start:end] for start, end in pairwise([8 * n_pieces, *ends])]
+        for group, nodes in self._places():
+            group.take_pieces([pieces[0], *pieces[1:][nodes]])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _revived, (self.n_features, self.settings, len(self.groups), self.state())
+        return _revived, (self.n_features, self.settings, len(self.groups), self.pack())
 
 
-def _revived(p: int, settings: dict[str, Any], n_groups: int, state: dict[str, np.ndarray]) -> Nodes:
+def _revived(p: int, settings: dict[str, Any], n_groups: int, data: bytes) -> Nodes:
     nodes = Nodes(p, settings, n_groups)
-    nodes.restore(state)
+    nodes.unpack(data)
     return nodes
 
 
 def _together(tasks: list[tuple[Any, ...]], *, threads: bool) -> None:
-    """Each group learns, in a thread of its own. An interrupt waits for all: none may be ahead of the others."""
+    """Each group learns, in a thread of its own."""
     if len(tasks) == 1 or not threads:
-        _one_by_one(tasks)
+        for group, *rest in tasks:
+            group.learn(*rest)
         return
     futures = [_threads().submit(group.learn, *rest) for group, *rest in tasks]
-    try:
-        wait(futures)
-    except BaseException:
-        wait(futures)
-        raise
+    wait(futures)
     for future in futures:
         future.result()
 
 
-def _one_by_one(tasks: list[tuple[Any, ...]]) -> None:
-    first: BaseException | None = None
-    for group, *rest in tasks:
-        try:
-            group.learn(*rest)
-        except BaseException as error:
-            first = first or error
-    if first is not None:
-        raise first
+@contextmanager
+def interrupted_later() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block: no group may be ahead of the others."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[tuple[int, Any]] = []
+    handler = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if came and callable(handler):
+        handler(*came[-1])
 
 
 @cache

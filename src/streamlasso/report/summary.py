@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from streamlasso._text import plain
 from streamlasso.families import Family
 from streamlasso.report.changes import Change, lasting_changes
 from streamlasso.report.fit import Recent
@@ -61,6 +62,12 @@ class Summary:
     worst: list[tuple[int, float]]
     status: dict[str, int]
     target: str | None = None
+
+    def printable(self) -> Summary:
+        """With names that every font and terminal can show."""
+        classes = self.classes and [plain(each) if isinstance(each, str) else each for each in self.classes]
+        target = self.target and plain(self.target)
+        return replace(self, feature_names=tuple(map(plain, self.feature_names)), classes=classes, target=target)
 
     @property
     def size(self) -> int:

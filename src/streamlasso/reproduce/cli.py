@@ -10,6 +10,7 @@ from typing import Literal
 from cyclopts import App, Parameter
 
 from streamlasso._files import make_directory
+from streamlasso._terminal import say
 
 reproduce = App(
     name="reproduce",
@@ -121,8 +122,8 @@ def fmri(
     from streamlasso.reproduce.fmri import Task, run_fmri
 
     make_directory(out)
-    print(run_fmri(data, out, tr, start, Task(emotion, neutral, delay)))
-    print(f"Open {out / 'index.html'} in a browser; tables and figures are in {out / 'fmri'}.")
+    say(run_fmri(data, out, tr, start, Task(emotion, neutral, delay)))
+    say(f"Open {out / 'index.html'} in a browser; tables and figures are in {out / 'fmri'}.")
 
 
 def _reproduce(names: list[str], draws: Draws) -> None:
@@ -135,7 +136,7 @@ def _reproduce(names: list[str], draws: Draws) -> None:
     try:
         summaries = run(names, n, seed, jobs, out, progress=True)
     except KeyboardInterrupt:
-        print(f"streamlasso: what is finished is kept in {out}; the same command continues from there", file=sys.stderr)
+        say(f"streamlasso: what is finished is kept in {out}; the same command continues from there", file=sys.stderr)
         raise
-    print("\n".join(summaries.values()))
-    print(f"Open {out / 'index.html'} in a browser; tables and figures are in the folders beside it.")
+    say("\n".join(summaries.values()))
+    say(f"Open {out / 'index.html'} in a browser; tables and figures are in the folders beside it.")

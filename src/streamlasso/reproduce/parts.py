@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ import pyarrow
 from pyarrow import parquet
 
 from streamlasso import __version__
+from streamlasso._csv import write_row
 from streamlasso._files import write_whole
 from streamlasso._jobs import completed, job_bar, refuse_processes
 
@@ -127,9 +127,9 @@ def as_csv(records: Sequence[Any]) -> str:
     'x,y\\r\\n1,0.5\\r\\n'
     """
     text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    writer.writerow(field.name for field in fields(records[0]))
-    writer.writerows(asdict(record).values() for record in records)
+    write_row(text, [field.name for field in fields(records[0])])
+    for record in records:
+        write_row(text, asdict(record).values())
     return text.getvalue()
 
 

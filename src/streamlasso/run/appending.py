@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from streamlasso._files import sync_directory
+
 INCOMPLETE = ".incomplete"
 
 
@@ -12,7 +14,9 @@ def open_at(path: Path, position: int | None) -> BinaryIO:
     """A file to append to: a new one, or the old one without what comes after `position`."""
     restore_name(path)
     if position is None:
-        return cast(BinaryIO, open(path, "wb"))
+        file = cast(BinaryIO, open(path, "wb"))  # noqa: SIM115
+        sync_directory(path.parent)
+        return file
     size = path.stat().st_size if path.exists() else -1
     if size < position:
         raise ValueError(

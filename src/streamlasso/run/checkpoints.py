@@ -15,6 +15,7 @@ from streamlasso.report.state import summariser_from, summariser_state
 from streamlasso.run.data import Data
 from streamlasso.run.learning import Learning
 from streamlasso.run.options import Options
+from streamlasso.run.rows_read import RowsRead
 from streamlasso.run.state import RunState
 
 #: Of the notes about a run.
@@ -35,11 +36,14 @@ def save_run(path: Path, state: RunState, options: Options, data: Data, outputs:
             "n_rows": state.n_rows,
             "bad_cells": [data.bad_cells.n, data.bad_cells.examples],
             "outputs": outputs,
+            "read": data.read.state(),
         },
         "encoder": state.encoder.state(),
         "learning": state.learning.state(),
         "summary": summary,
     }
+    if state.learning.keys is not None:
+        arrays |= state.learning.keys.arrays()
     checkpoint.save(state.learning.estimator, path, notes, arrays)
 
 
@@ -52,6 +56,9 @@ def load_run(path: Path, options: Options, data: Data) -> tuple[RunState, dict[s
     _refuse_other_run(path, run, options, data)
     encoder = Encoder.from_state(notes["encoder"])
     learning = Learning(encoder.target, estimator, notes["learning"])
+    data.read = RowsRead(run.get("read"))
+    if options.key is not None:
+        learning.add_keys(options.max_keys, arrays)
     data.bad_cells.n, data.bad_cells.examples = run["bad_cells"]
     summariser = summariser_from(notes["summary"], arrays)
     return RunState(encoder, learning, summariser, run["position"], run["n_rows"]), run["outputs"]

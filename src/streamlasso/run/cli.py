@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,6 +15,7 @@ def run(
     /,
     *,
     target: str,
+    key: str | None = None,
     family: str = "auto",
     memory: str | None = None,
     tuner: Literal["mixture", "logrms"] = "mixture",
@@ -25,6 +25,7 @@ def run(
     checkpoint: Path | None = None,
     every: int = 10_000,
     on_error: Literal["stop", "skip"] = "stop",
+    max_keys: int | None = None,
     quiet: Annotated[bool, ONE_WAY] = False,
 ) -> int:
     """Learn a file or a pipe row by row; write predictions, a report, and the model.
@@ -39,6 +40,8 @@ def run(
 
     Example: streamlasso run data.csv --target y --lags y:1,24 --checkpoint run.safetensors
 
+    Example: streamlasso run sales.csv --target sold --key shop
+
     Example: tail -n +1 -f data.csv | streamlasso run - --target y --predictions - --quiet
 
     Parameters
@@ -47,6 +50,9 @@ def run(
         CSV, TSV, JSON lines, Excel, Parquet or Arrow, also compressed with gzip; - is standard input.
     target
         The column to predict. Text is read as classes.
+    key
+        The column that says whose row it is (a shop, a meter, a patient). Each key has a model of its own, which
+        competes with one for all rows; keys.csv and the report rank the keys by gain, loss and recent change.
     family
         What the target is: a number (gaussian), two or more classes (binomial), a count (poisson) or a positive number
         (gamma). auto decides from the first rows and prints what it chose.
@@ -67,6 +73,8 @@ def run(
         The number of rows between two checkpoints.
     on_error
         What to do about a row that cannot be read: stop, or skip it.
+    max_keys
+        The models of keys in memory at a time; the least recently used wait on disk. Left out: all.
     quiet
         Print only errors.
     """
@@ -87,6 +95,8 @@ def run(
         checkpoint=checkpoint,
         every=every,
         on_error=on_error,
+        key=key,
+        max_keys=max_keys,
         **chosen,
     )
     make_directory(out)
@@ -122,13 +132,14 @@ def predict(
     quiet
         Print only predictions and errors.
     """
+    from streamlasso._terminal import warn
     from streamlasso.run.predict import predict_file
 
     done = predict_file(model, data, out, on_error)
     if not quiet:
         loss = f"; mean loss {number(done.mean_loss)} on {done.scored:,} of them" if done.scored else ""
         skipped = f"; {count(done.skipped, 'unreadable row')} left out" if done.skipped else ""
-        print(f"{count(done.rows, 'row')}{loss}{skipped}", *done.notes, sep="\n", file=sys.stderr)
+        warn(f"{count(done.rows, 'row')}{loss}{skipped}", *done.notes)
 
 
 def inspect(model: Path, /) -> None:
@@ -141,11 +152,10 @@ def inspect(model: Path, /) -> None:
     model
         run/model.safetensors, a checkpoint, or a file written by `save` in Python.
     """
-    from rich.console import Console
-
+    from streamlasso._terminal import console
     from streamlasso.run.inspect import tables_of
 
-    Console().print(*tables_of(model))
+    console().print(*tables_of(model))
 
 
 def demo(*, out: Path = Path("demo")) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import errno
+from contextlib import nullcontext
 
-from rich.console import Console
-
+from streamlasso._files import alone_with
+from streamlasso._terminal import console
 from streamlasso._text import count
 from streamlasso.encoding import Target
 from streamlasso.encoding.target import CLASSES
@@ -24,6 +25,11 @@ MOST_NAMED = 6
 
 def run_and_report(options: Options, *, quiet: bool = False) -> int:
     """Run to the end, or to an interruption; write and print the results. The exit status: 0, or 128 + signal."""
+    with nullcontext() if options.checkpoint is None else alone_with(options.checkpoint):
+        return _run_and_report(options, quiet)
+
+
+def _run_and_report(options: Options, quiet: bool) -> int:
     view: View = Quiet() if quiet else Terminal()
     run = Run(options, view)
     printed = introduction(run)
@@ -52,6 +58,7 @@ def introduction(run: Run) -> list[str]:
     return [
         f"{run.data.format}; target {target.name}: {_described(target)} ({how})",
         f"{count(len(encoder.features), 'feature')} from {count(len(encoder.columns), 'column')}{time}",
+        *([f"a model for each {encoder.key}, and one for all of them"] if encoder.key is not None else []),
         *_maybe_classes(target),
         *encoder.notes,
         *_continuation(run),
@@ -82,20 +89,19 @@ def _continuation(run: Run) -> list[str]:
 
 def print_results(run: Run, summary: Summary, complete: bool, printed: list[str]) -> None:
     """Short tables, and where the files are; on standard error if the predictions went to standard output."""
-    console = Console(stderr=run.options.to_standard_output, highlight=False)
+    terminal = console(stderr=run.options.to_standard_output)
     if not complete:
         again = "; the same command continues from here" if run.options.checkpoint is not None else ""
-        console.print(f"Interrupted after {count(run.state.n_rows, 'row')}{again}.", soft_wrap=True)
+        terminal.print(f"Interrupted after {count(run.state.n_rows, 'row')}{again}.", soft_wrap=True)
     for table in summary_tables(summary):
-        console.print(table)
+        terminal.print(table)
     for note in [*caveats(summary), *notes_of(run)]:
         if note not in printed:
-            console.print(note, soft_wrap=True, markup=False)
+            terminal.print(note, soft_wrap=True)
     out = run.options.out
-    console.print(
+    terminal.print(
         f"Open {out / 'report.html'} in a browser. The same directory has trace.parquet (every row), "
         f"coefficients.parquet, figure.png and model.safetensors; predictions are in "
         f"{run.options.predictions_path or 'standard output'}.",
         soft_wrap=True,
-        markup=False,
     )

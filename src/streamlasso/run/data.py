@@ -11,6 +11,7 @@ import pyarrow
 from streamlasso.encoding import Encoder
 from streamlasso.encoding.encoder import Encoded
 from streamlasso.encoding.reading import joined
+from streamlasso.run.rows_read import RowsRead
 from streamlasso.sources import BadRows, open_source
 from streamlasso.sources.base import Block
 from streamlasso.sources.opening import name_of
@@ -23,6 +24,7 @@ class Data:
     """Rows in order. `data` is a path, or "-" for standard input.
 
     fingerprint : of the first row, once it has been read: a file that starts differently is another file
+    read : the hash of the rows that a run has learnt, or skipped since it had learnt them before
     bad_lines, bad_cells : rows that cannot be split into cells, and rows with a cell that cannot be read. A run that
         continues meets the former again, and not the latter.
 
@@ -42,6 +44,7 @@ class Data:
         self.source = open_source(data, self.bad_lines)
         self.columns = self.source.columns
         self.fingerprint = ""
+        self.read = RowsRead()
         self._first: list[Block] = []
         self._remaining = self._with_name(self.source.blocks())
 

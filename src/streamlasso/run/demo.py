@@ -12,6 +12,7 @@ from rich.progress import track
 from rich.table import Table
 
 from streamlasso._files import write_whole
+from streamlasso._terminal import console
 from streamlasso.report.page import drawn, image, paragraph, section
 from streamlasso.report.plots import mark_truth
 from streamlasso.report.summary import Summary
@@ -48,12 +49,11 @@ def run_demo(out: Path) -> None:
     floor = {"noise floor (the true coefficients)": stream.floor}
     summary = finish(run, "Demo: the paper's simulated stream", floor, mark, [why])
     run.view.close()
-    console = Console()
-    console.print(draws_table(draws), regime_table(stream, summary))
-    console.print(
+    terminal = console()
+    terminal.print(draws_table(draws), regime_table(stream, summary))
+    terminal.print(
         f"Open {out / 'report.html'} in a browser. For your own file: streamlasso run FILE --target COLUMN",
         soft_wrap=True,
-        markup=False,
     )
 
 

@@ -13,12 +13,14 @@ from pyarrow import parquet
 
 from streamlasso._files import write_whole
 from streamlasso._text import count, listed, number, percent
+from streamlasso.report.key_section import key_section, key_sentence
 from streamlasso.report.page import drawn
 from streamlasso.report.plots import plot_summary
 from streamlasso.report.run_report import write_report
 from streamlasso.report.summary import Summary
 from streamlasso.run.competition import MODEL as COMPETING_MODEL
-from streamlasso.run.options import MODEL
+from streamlasso.run.options import KEYS, MODEL
+from streamlasso.run.prediction_files import as_csv
 from streamlasso.run.run import Run
 
 #: Bad rows that a note shows, and the least weight of a competitor that one names.
@@ -44,7 +46,13 @@ def finish(
     summary = run.summary()
     run.trace.write_parquet(out / "trace.parquet")
     write_whole(out / "coefficients.parquet", _as_parquet(coefficients(summary)))
+    summary = summary.printable()
     svg = _write_figure(out, summary, mark)
+    keys = run.state.learning.keys
+    if keys is not None:
+        losses = keys.losses()
+        write_whole(out / KEYS, as_csv(losses.table()))
+        sections = [*sections, key_section(losses, run.options.key or "")]
     write_report(
         summary,
         out / "report.html",
@@ -134,6 +142,7 @@ def settings_of(run: Run) -> dict[str, Any]:
         "memory": options.memory or learner.settings["memory"] or "chosen by the mixture",
         "tuner": options.tuner,
         "time": run.state.encoder.time,
+        "key": options.key,
         "lags": "; ".join(
             f"{name}: {', '.join(map(str, lags))}" for name, lags in run.state.encoder.lags.steps.items()
         ),
@@ -150,7 +159,15 @@ def notes_of(run: Run) -> list[str]:
     if n:
         examples = "; ".join(run.data.bad_examples[:MOST_SHOWN])
         notes.append(f"{count(n, 'unreadable row')} left out, first: {examples}")
-    return [*notes, *_without_target(run), *_competition(run)]
+    return [*notes, *_without_target(run), *_competition(run), *_keys(run)]
+
+
+def _keys(run: Run) -> list[str]:
+    """How much the models of keys gain, and where the rankings are."""
+    keys = run.state.learning.keys
+    if keys is None:
+        return []
+    return [f"{key_sentence(keys.losses(weighed=False))} ({KEYS} has them all)"]
 
 
 def _without_target(run: Run) -> list[str]:

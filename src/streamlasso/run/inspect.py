@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.markup import escape
 from rich.table import Table
 
 from streamlasso._text import count, number
 from streamlasso.core.selected import Selected
 from streamlasso.encoding import Encoder
+from streamlasso.run.keys import PREFIX
 from streamlasso.run.saved import SavedModel
 from streamlasso.run.tables import summary_tables
 
@@ -29,9 +29,9 @@ def tables_of(path: Path) -> list[Table]:
 
 
 def _model_table(saved: SavedModel) -> Table:
-    table = Table("", "", title=escape(str(saved.path)), title_justify="left", show_header=False)
+    table = Table("", "", title=str(saved.path), title_justify="left", show_header=False)
     for name, value in _facts(saved).items():
-        table.add_row(name, escape(str(value)))
+        table.add_row(name, str(value))
     return table
 
 
@@ -51,10 +51,19 @@ def _facts(saved: SavedModel) -> dict[str, Any]:
         "lam_max": ", ".join(number(each.lam_max) for each in estimator.learners_),
         "selected model": _selected(learner.selected()) if hasattr(estimator, "selected_") else None,
         "target": run.get("options", {}).get("target"),
+        "keys": _keys(saved),
         "rows read": f"{run['position']:,}" if run else None,
         "written by": f"streamlasso {run['streamlasso']}" if run else None,
     }
     return {name: value for name, value in facts.items() if value is not None}
+
+
+def _keys(saved: SavedModel) -> str | None:
+    """How many, and of which column; the model is then the pooled one."""
+    if saved.encoder is None or saved.encoder.key is None:
+        return None
+    n = saved.arrays[f"{PREFIX}sums"].shape[0]
+    return f"{n:,} of {saved.encoder.key}, each with a model of its own; all else here is of the pooled model"
 
 
 def _selected(best: Selected) -> str:
@@ -68,14 +77,14 @@ def _coefficient_table(saved: SavedModel) -> Table:
     table = Table("feature", title="The largest coefficients", title_justify="left")
     table.add_column("coefficient", justify="right")
     for j in largest:
-        table.add_row(escape(names[j]), ", ".join(map(number, coef[:, j])))
+        table.add_row(names[j], ", ".join(map(number, coef[:, j])))
     return table
 
 
 def _column_table(encoder: Encoder) -> Table:
     table = Table("column", "read as", "last value", title="Columns", title_justify="left")
     for column in encoder.columns[:MOST_COLUMNS]:
-        table.add_row(escape(column.name), column.description, escape(str(column.last)))
+        table.add_row(column.name, column.description, str(column.last))
     more = len(encoder.columns) - MOST_COLUMNS
     if more > 0:
         table.add_row(f"and {more:,} more", "", "")

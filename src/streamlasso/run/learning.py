@@ -14,9 +14,12 @@ from streamlasso.encoding import Target
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of
 from streamlasso.families import Family
+from streamlasso.keyed.groups import Groups, groups_of
+from streamlasso.keyed.models import Models
 from streamlasso.report.fit import Fit
 from streamlasso.report.summarise import SUMS, Snapshot
 from streamlasso.run.competition import MODEL, Competition
+from streamlasso.run.keys import KeyModels
 
 #: Stands for the second class until there is one.
 NONE_YET = "(none yet)"
@@ -54,6 +57,7 @@ class Learning:
     `state` is what `state()` gave when the estimator was saved; a model that was saved from Python has none.
 
     competition : where the baselines compete with the model, their weights
+    keys : where rows have keys, the models of these; the estimator is then the pooled model
     seasonal : the sums of the losses of the last season's value and of the least losses, and the number of rows
     n_known : rows with a target
     """
@@ -67,6 +71,7 @@ class Learning:
         self.baselines: ClassBaselines | NumberBaselines
         self.baselines = ClassBaselines(**baselines) if self.classes else NumberBaselines(self.family, **baselines)
         self.competition = Competition(**state["competition"]) if state.get("competition") else None
+        self.keys: KeyModels | None = None
         self.seasonal = state.get("seasonal", [0.0, 0.0, 0])
         self.n_known = state.get("n_known", 0)
         self.first = state.get("first", True)
@@ -97,8 +102,21 @@ class Learning:
         learning.estimator._start(features, learning._own_labels)
         return learning
 
+    def add_keys(self, max_keys: int | None, arrays: dict[str, np.ndarray] | None = None) -> None:
+        """A model for every key, `max_keys` of them in memory; those that a checkpoint holds in `arrays`."""
+        models = Models(self.learners[0], len(self.learners), max_keys)
+        self.keys = KeyModels(models, self._new_baselines)
+        if arrays is not None:
+            self.keys.restore(arrays)
+
+    def _new_baselines(self, **state: Any) -> ClassBaselines | NumberBaselines:
+        """Of a key."""
+        if isinstance(self.baselines, ClassBaselines):
+            return ClassBaselines(**state)
+        return NumberBaselines(self.family, **{"season": self.baselines.season, **state})
+
     def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps beside the estimator."""
+        """What a checkpoint keeps beside the estimator and the models of keys."""
         found = {"baselines": self.baselines.state(), "first": self.first, "n_classes": self.n_classes}
         found |= {"n_known": self.n_known, "seasonal": self.seasonal}
         return {**found, "competition": self.competition and self.competition.state()}
@@ -129,27 +147,49 @@ class Learning:
         """Make room for features that were 0 until now."""
         if len(features) > self.learners[0].n_features:
             self.estimator._add_features(features)
+            self._grow_keys()
 
     def add_classes(self, n_classes: int) -> None:
         """Make room for classes that were not there until now."""
         if n_classes > self.n_classes:
             self.n_classes = n_classes
             self.estimator._add_classes(self._own_labels)
+            self._grow_keys()
+
+    def _grow_keys(self) -> None:
+        if self.keys is not None:
+            self.keys.grow(self.learners)
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def learn(self, X: np.ndarray, values: np.ndarray) -> Outcomes:
+    def learn(self, X: np.ndarray, values: np.ndarray, keys: np.ndarray | None = None) -> Outcomes:
         """Predict, then learn; rows without a target are predicted only."""
         X = np.ascontiguousarray(X)
         there = values >= 0 if self.classes else ~np.isnan(values)
         targets = self.targets(values, there)
         weights = None if there.all() else there.astype(float)
         self.n_known += int(there.sum())
-        record, _ = learn_rows(Rows(X, targets, weights, self.learners), coef=False, progress=False)
+        record = learn_rows(Rows(X, targets, weights, self.learners))
         if self.target.may_grow:
             self.estimator._remember(X, there.astype(float))
         column = {name: record[:, :, i].T for i, name in enumerate(RECORD)}
-        return self._scored(column, targets, values, there)
+        if self.keys is None or keys is None:
+            return self._scored(column, targets, values, there)
+        groups, pooled = groups_of(keys, len(X)), column["eta"]
+        column["eta"] = self.keys.learn(groups, Rows(X, targets, weights, self.learners), pooled)
+        outcomes = self._scored(column, targets, values, there, groups)
+        losses = [outcomes.loss, self._loss(pooled, targets, values, there), outcomes.baseline]
+        least = outcomes.least_loss if self.family.deviance_name else 0.0
+        self.keys.add(groups, outcomes.scored, *(loss - least for loss in losses))
+        return outcomes
+
+    def _loss(self, eta: np.ndarray, targets: list[np.ndarray], values: np.ndarray, there: np.ndarray) -> np.ndarray:
+        """NaN without a target."""
+        if not self.classes:
+            return self._losses(values, eta[:, 0])
+        loss = np.full(len(values), np.nan)
+        loss[there] = losses_of(self.family, [target[there] for target in targets], eta[there])
+        return loss
 
     def blended(self, eta: np.ndarray, values: np.ndarray) -> np.ndarray:
         """eta of rows from which nothing is learnt: the weights of the competition stay."""
@@ -165,25 +205,33 @@ class Learning:
         return targets_of(values, self.n_classes) if self.classes else [np.where(there, values, 1.0)]
 
     def _scored(
-        self, column: dict[str, np.ndarray], targets: list[np.ndarray], values: np.ndarray, there: np.ndarray
+        self,
+        column: dict[str, np.ndarray],
+        targets: list[np.ndarray],
+        values: np.ndarray,
+        there: np.ndarray,
+        groups: Groups | None = None,
     ) -> Outcomes:
         n, eta = len(values), column["eta"]
-        loss, least_loss = np.full(n, np.nan), np.full(n, np.nan)
+        least_loss = np.full(n, np.nan)
         compared = Compared(*(np.full(n, np.nan) for _ in Compared._fields))
         scored = there.copy()
         if self.first and there.any():
             scored[int(np.argmax(there))] = False
             self.first = False
         if isinstance(self.baselines, ClassBaselines):
-            loss[there] = losses_of(self.family, [target[there] for target in targets], eta[there])
             least_loss[there] = 0.0
             for column_of, known in zip(compared, self.baselines.compared(values[there], self.n_classes), strict=True):
                 column_of[there] = known
+            if self.keys is not None and groups is not None:
+                compared = self.keys.compared(groups, values, self.n_classes, compared)
         else:
             etas = self.baselines.etas(values)
+            if self.keys is not None and groups is not None:
+                etas = self.keys.etas(groups, values, etas)
             least_loss[there] = self.family.least_loss(values[there])
             eta = self._with_baselines(eta, etas, values, least_loss, scored)
-            loss, compared = self._losses(values, eta[:, 0]), self._compared(values, etas)
+            compared = self._compared(values, etas)
         fit = self._fit(eta, values)
         after = {name: column[name].mean(axis=1) for name in ("slope", "lam", "lam_max", "n_active")}
         after["effective_size"] = column["effective_size"][:, 0]
@@ -191,7 +239,7 @@ class Learning:
         return Outcomes(
             eta=eta,
             scored=scored,
-            loss=loss,
+            loss=self._loss(eta, targets, values, there),
             least_loss=least_loss,
             error=np.abs(fit.actual - fit.predicted)[:, 0] if fit.classes is None else best_class(eta) != values,
             **compared._asdict(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
@@ -12,7 +13,8 @@ from streamlasso.settings import as_tuner, memory_of
 
 #: The files of a complete run, besides its predictions; and the trace while it grows.
 MODEL = "model.safetensors"
-FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "report.html", MODEL)
+KEYS = "keys.csv"
+FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "report.html", KEYS, MODEL)
 TRACE = ".trace.arrows"
 #: The tuners that need no setting.
 TUNERS = ("mixture", "logrms")
@@ -22,8 +24,8 @@ TUNERS = ("mixture", "logrms")
 class Options:
     """A run. `data` is a path, or "-" for standard input; `predictions` may be "-" for standard output.
 
-    `lags` None: earlier targets are features, and compete with the model. Options that affect what is learnt
-    (`learning`) must stay the same when a run continues.
+    `lags` None: earlier targets are features, and compete with the model. `key` is the column of the keys, each of
+    which has a model. Options that affect what is learnt (`learning`) must stay the same when a run continues.
     """
 
     data: str
@@ -40,6 +42,8 @@ class Options:
     drop: tuple[str, ...] = ()
     lags: dict[str, list[int]] | None = None
     on_error: str = "stop"
+    key: str | None = None
+    max_keys: int | None = None
 
     def __post_init__(self) -> None:
         families = ("auto", *FAMILIES)
@@ -56,8 +60,24 @@ class Options:
                 "--checkpoint needs --predictions in a file: what was printed cannot be removed when a run continues"
             )
         self.settings()
+        self._refuse_key()
         self._refuse_collisions()
         self._refuse_nowhere()
+
+    def _refuse_key(self) -> None:
+        if self.max_keys is not None and self.key is None:
+            raise ValueError(f"--max-keys {self.max_keys} needs --key, the column with the key of each row")
+        if self.max_keys is not None and self.max_keys < 1:
+            raise ValueError(f"--max-keys {self.max_keys} is not a number of keys: use 1 or more")
+        used: dict[str, Collection[str | None]] = {
+            "--target": [self.target],
+            "--time": [self.time],
+            "--keep": self.keep,
+            "--lags": self.lags or {},
+        }
+        for option, names in used.items():
+            if self.key is not None and self.key in names:
+                raise ValueError(f"--key {self.key} is in {option} too, and the key is not a feature: use one of them")
 
     def _refuse_nowhere(self) -> None:
         """That a checkpoint cannot be written should not come out after hours."""
@@ -67,14 +87,18 @@ class Options:
 
     def _refuse_collisions(self) -> None:
         """No output may be written over the data, or over another output."""
-        named = [path for path in (self.predictions_path, self.checkpoint) if path is not None]
-        written = [*named, *(self.out / name for name in (*FINAL, TRACE))]
+        written = self.outputs()
         for path in written:
             refuse_same_file("the data", self.data, path)
         for one, other in combinations(written, 2):
             # A checkpoint may be the model, which is saved last.
             if same_file(one, other) and not (one == self.checkpoint and other.name == MODEL):
                 raise ValueError(f"{one} would be written twice by the run: use another file")
+
+    def outputs(self) -> list[Path]:
+        """All files that the run writes."""
+        named = [path for path in (self.predictions_path, self.checkpoint) if path is not None]
+        return [*named, *(self.out / name for name in (*FINAL, TRACE))]
 
     @property
     def to_standard_output(self) -> bool:
@@ -98,11 +122,11 @@ class Options:
     def columns(self) -> dict[str, Any]:
         """For the encoder."""
         lags = "auto" if self.lags is None else self.lags
-        return {"keep": self.keep, "drop": self.drop, "lags": lags, "time": self.time}
+        return {"keep": self.keep, "drop": self.drop, "lags": lags, "time": self.time, "key": self.key}
 
     def learning(self) -> dict[str, Any]:
         """The options that must be the same for a run to continue."""
-        names = ("target", "family", "memory", "tuner", "time", "keep", "drop", "lags")
+        names = ("target", "family", "memory", "tuner", "time", "keep", "drop", "lags", "key")
         found = {name: value for name, value in asdict(self).items() if name in names}
         return {**found, "keep": list(self.keep), "drop": list(self.drop)}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,13 +26,14 @@ MOST_NAMED = 5
 
 @dataclass
 class Predicted:
-    """How many rows were predicted, how many of them have a loss, the sum of these losses, rows left out, and what a
-    user should know."""
+    """How many rows were predicted, how many of them have a loss, the sum of these losses, rows left out, rows by keys
+    that the run has not seen, and what a user should know."""
 
     rows: int = 0
     scored: int = 0
     total_loss: float = 0.0
     skipped: int = 0
+    new_keys: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -52,13 +55,11 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
     learning = saved.learning(encoder)
     file = open_predictions(out)
     done = Predicted()
-    residuals = [learner.residuals() for learner in learning.learners]
+    eta_of = _rows_alone(learning) if learning.keys is None else _rows_of_keys(learning, done)
     try:
         for rows, place in source.encoded(encoder, needs_target=False, grow=False):
             if len(place):
-                each = zip(learning.learners, residuals, strict=True)
-                eta = np.column_stack([learner.decision(rows.X, last) for learner, last in each])
-                eta = learning.blended(eta, rows.target)
+                eta = learning.blended(eta_of(rows), rows.target)
                 columns = prediction_columns(encoder, rows, learning.predictions(eta, learning.n_classes))
                 file.write(prediction_rows(place, columns))
                 done.add(_losses(learning, rows, eta), len(place))
@@ -66,8 +67,41 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
     except BaseException:
         file.abandon()
         raise
-    done.skipped, done.notes = source.n_bad, unseen_notes(encoder)
+    done.skipped, done.notes = source.n_bad, [*unseen_notes(encoder), *new_key_notes(done)]
     return done
+
+
+def _rows_alone(learning: Learning) -> Callable[[Encoded], np.ndarray]:
+    """eta (row, learner) of rows that follow one another."""
+    residuals = [learner.residuals() for learner in learning.learners]
+
+    def eta_of(rows: Encoded) -> np.ndarray:
+        each = zip(learning.learners, residuals, strict=True)
+        return np.column_stack([learner.decision(rows.X, last) for learner, last in each])
+
+    return eta_of
+
+
+def _rows_of_keys(learning: Learning, done: Predicted) -> Callable[[Encoded], np.ndarray]:
+    """eta (row, learner), each row as the next one of its key; keys that are not known are counted."""
+    keys = learning.keys
+    assert keys is not None
+
+    def eta_of(rows: Encoded) -> np.ndarray:
+        assert rows.keys is not None
+        done.new_keys.update(key for key in rows.keys.tolist() if key not in keys.models.places)
+        pooled = np.column_stack([learner.decision_each(rows.X) for learner in learning.learners])
+        return keys.predict(rows.keys, rows.X, pooled)
+
+    return eta_of
+
+
+def new_key_notes(done: Predicted) -> list[str]:
+    """Keys that the run has not seen."""
+    if not done.new_keys:
+        return []
+    named = listed([f"{key!r} ({count(n, 'row')})" for key, n in done.new_keys.items()], MOST_NAMED)
+    return [f"the run has not seen the key{'' if len(done.new_keys) == 1 else 's'} {named}: the pooled model is used"]
 
 
 def unseen_notes(encoder: Encoder) -> list[str]:

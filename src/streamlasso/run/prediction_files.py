@@ -5,7 +5,6 @@ Each file knows its position, for a checkpoint, and can be opened at a position 
 
 from __future__ import annotations
 
-import io
 import json
 import shutil
 import sys
@@ -15,9 +14,10 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, cast
 
 import pyarrow
-from pyarrow import csv, parquet
+from pyarrow import parquet
 
-from streamlasso._files import sync_file, whole_file
+from streamlasso._csv import csv_bytes
+from streamlasso._files import sync_directory, sync_file, whole_file
 from streamlasso.run.appending import incomplete, open_at, restore_name
 
 #: Rows, and seconds, after which a part of a Parquet folder is closed, so that readers see it.
@@ -95,9 +95,13 @@ class ParquetFolder:
         if path.is_file():
             path.unlink()
         path.mkdir(parents=True, exist_ok=True)
+        sync_directory(path.parent)
+        if position is not None:
+            _refuse_lost_parts(path, position)
         for part in path.glob("*"):
             if part.suffix == ".tmp" or (part.match("part-*.parquet") and _first_row(part) >= (position or 0)):
                 part.unlink()
+        sync_directory(path)
         self.position = position or 0
         self.waiting: list[pyarrow.RecordBatch] = []
         self.last_sync = time.monotonic()
@@ -127,6 +131,30 @@ class ParquetFolder:
         self.path.replace(renamed)
 
 
+def _refuse_lost_parts(folder: Path, position: int) -> None:
+    """The parts must hold all rows before `position`, each once."""
+    row = 0
+    while row < position:
+        part = folder / f"part-{row:012d}.parquet"
+        n = _rows_in(part)
+        if n is None:
+            raise ValueError(
+                f"{part} is not as the checkpoint left it (missing, or damaged): restore it, or start again without "
+                "the checkpoint"
+            )
+        row += n
+    if row != position:
+        raise ValueError(f"{folder} has {row:,} rows, where the checkpoint left {position:,}: restore its parts")
+
+
+def _rows_in(part: Path) -> int | None:
+    """None, also of an empty part, where there is nothing to read."""
+    try:
+        return parquet.read_metadata(part).num_rows or None
+    except (OSError, pyarrow.ArrowException):
+        return None
+
+
 def _first_row(part: Path) -> int:
     return int(part.stem.removeprefix("part-"))
 
@@ -134,11 +162,13 @@ def _first_row(part: Path) -> int:
 # --- rows as text -----------------------------------------------------------------------------------------------------
 
 
+def as_csv(table: pyarrow.Table) -> bytes:
+    """A whole table, with the names of its columns."""
+    return b"".join(_as_csv(rows, i == 0) for i, rows in enumerate(table.to_batches()))
+
+
 def _as_csv(rows: pyarrow.RecordBatch, first: bool, delimiter: str = ",") -> bytes:
-    out = io.BytesIO()
-    head = (delimiter.join(rows.schema.names) + "\n").encode() if first else b""
-    csv.write_csv(rows, out, csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed"))
-    return head + out.getvalue()
+    return csv_bytes(rows, head=first, delimiter=delimiter)
 
 
 def _as_tsv(rows: pyarrow.RecordBatch, first: bool) -> bytes:

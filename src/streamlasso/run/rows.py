@@ -21,6 +21,8 @@ def trace_schema(encoder: Encoder) -> pyarrow.Schema:
     fields = [("t", pyarrow.int64()), ("y", value), ("prediction", value)]
     if encoder.time_column is not None:
         fields.insert(1, ("time", encoder.time_column.arrow_type))
+    if encoder.key is not None:
+        fields.insert(-2, ("key", pyarrow.string()))
     if has_classes:
         fields.append(("probability", pyarrow.float64()))
     fields += [(name, pyarrow.float64()) for name in NUMBERS]
@@ -28,10 +30,12 @@ def trace_schema(encoder: Encoder) -> pyarrow.Schema:
 
 
 def prediction_columns(encoder: Encoder, rows: Encoded, predictions: dict[str, np.ndarray]) -> dict[str, pyarrow.Array]:
-    """The time of each row, its target, and its prediction with, for classes, the probabilities."""
+    """The time of each row, its key, its target, and its prediction with, for classes, the probabilities."""
     columns = {}
     if rows.time is not None and encoder.time_column is not None:
         columns["time"] = pyarrow.array(rows.time, encoder.time_column.arrow_type, from_pandas=True)
+    if rows.keys is not None:
+        columns["key"] = pyarrow.array(rows.keys, pyarrow.string())
     labels = encoder.target.labels(rows.target)
     named = {name: _or_null(values) for name, values in predictions.items() if name != "prediction"}
     if encoder.target.classes is None:

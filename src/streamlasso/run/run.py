@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow
 
+from streamlasso._files import remove_leftovers, sync_directory
 from streamlasso._text import count, number
 from streamlasso.encoding.encoder import Cells, Encoded
 from streamlasso.report.summary import Summary
@@ -44,6 +46,9 @@ class Run:
         """New, or where the checkpoint left them. The files of an earlier run that was completed are deleted."""
         out = self.options.out
         out.mkdir(parents=True, exist_ok=True)
+        sync_directory(out.parent)
+        for path in self.options.outputs():
+            remove_leftovers(path)
         self.trace = TraceFile(out / TRACE, trace_schema(self.state.encoder), positions.get("trace"))
         try:
             self.predictions = open_predictions(self.options.predictions_path, positions.get("predictions"))
@@ -83,6 +88,7 @@ class Run:
                 break
             n = len(block.rows)
             done = min(max(skip - seen, 0), n)
+            self._check_learnt(block.rows.slice(0, done))
             seen += n
             if done < n:
                 yield block.after(done)
@@ -91,6 +97,16 @@ class Run:
                 f"{self.data.name} has {count(seen, 'row')}, fewer than the {skip:,} that the checkpoint "
                 f"{self.options.checkpoint} has learnt: use the same data, or start again without the checkpoint"
             )
+
+    def _check_learnt(self, rows: pyarrow.RecordBatch) -> None:
+        """The rows that were learnt before the run was interrupted must be there again, as they were."""
+        try:
+            self.data.read.add(rows)
+        except ValueError as error:
+            raise ValueError(
+                f"{self.data.name}: {error}, as the checkpoint {self.options.checkpoint} has it: use the same data, or "
+                "start again without the checkpoint"
+            ) from error
 
     def _chunks(self, cells: Cells) -> Iterator[tuple[Cells, int]]:
         """Parts of a block, each with its first row; a part ends where a checkpoint is due."""
@@ -104,6 +120,8 @@ class Run:
     def _learn(self, cells: Cells, block: Block, first: int) -> None:
         rows = self.state.encoder.encode(cells, self.data.on_bad_row(block, first))
         self.state.position += len(cells)
+        if self.options.checkpoint is not None:
+            self.data.read.add(block.rows.slice(first, len(cells)))
         if len(rows.target):
             self._write(rows, self.state.learn(rows), block.place[first + rows.place])
             self._show()
@@ -130,6 +148,8 @@ class Run:
             "active": f"{n_active} of {len(self.state.encoder.features)}",
             "memory": f"{snapshot.effective_size:,.0f} rows",
         }
+        if self.state.learning.keys is not None:
+            numbers["keys"] = f"{len(self.state.learning.keys):,}"
         self.view.show(self.state.n_rows, numbers)
 
     # --- the end ------------------------------------------------------------------------------------------------------

@@ -35,7 +35,10 @@ class SavedModel:
         return Encoder(target, [NumberColumn(name) for name in names], names)
 
     def learning(self, encoder: Encoder) -> Learning:
-        return Learning(encoder.target, self.estimator, self.notes.get("learning"))
+        learning = Learning(encoder.target, self.estimator, self.notes.get("learning"))
+        if encoder.key is not None:
+            learning.add_keys(None, self.arrays)
+        return learning
 
     def run_state(self) -> RunState | None:
         """The run that the model comes from, if it comes from one."""

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
+import pyarrow
 
 from streamlasso.encoding import Encoder, detect_encoder
 from streamlasso.encoding.encoder import Encoded
+from streamlasso.encoding.reading import is_nested
+from streamlasso.encoding.reading import keys as keys_in
 from streamlasso.encoding.suggestions import refuse_unknown
 from streamlasso.report.summarise import Summariser
 from streamlasso.report.summary import Summary
@@ -19,6 +22,8 @@ from streamlasso.settings import as_tuner
 
 #: The most features of a mixture: it holds more than a hundred matrices of them, which then take gigabytes.
 MOST_MIXED = 1000
+#: Of so many first rows, or more, keys that are more than this share of them are noted.
+ENOUGH_ROWS, MOSTLY_DIFFERENT = 30, 0.5
 
 
 @dataclass
@@ -38,6 +43,9 @@ class RunState:
     def start(cls, data: Data, options: Options) -> Self:
         """Before the first row."""
         refuse_unknown("--target", options.target, data.columns)
+        if options.key is not None:
+            refuse_unknown("--key", options.key, data.columns)
+            _refuse_nested(options.key, data.first_rows())
         encoder = detect_encoder(
             data.first_rows(),
             options.target,
@@ -57,9 +65,12 @@ class RunState:
             settings,
             encoder.features,
             season=encoder.season,
-            competes=options.lags is None,
+            competes=options.lags is None and options.key is None,
             in_time=encoder.in_time,
         )
+        if options.key is not None:
+            learning.add_keys(options.max_keys)
+            encoder.notes += _rare_keys(options.key, data.first_rows())
         return cls(encoder, learning)
 
     def learn(self, rows: Encoded) -> list[Outcomes]:
@@ -78,7 +89,8 @@ class RunState:
 
     def _learn_piece(self, rows: Encoded, piece: slice) -> Outcomes:
         X = rows.X[piece, : rows.width[piece.start]]
-        outcomes = self.learning.learn(X, rows.target[piece])
+        keys = None if rows.keys is None else rows.keys[piece]
+        outcomes = self.learning.learn(X, rows.target[piece], keys)
         time = _as_text(rows.time, piece.stop - 1)
         self.summariser.add(outcomes.sums, outcomes.fit, outcomes.lam, X, self.n_rows, self.learning.snapshot, time)
         self.summariser.status.update(outcomes.after["status"].tolist())
@@ -91,6 +103,19 @@ class RunState:
         classes = learning.labels if learning.classes else None
         found = self.summariser.summary(learning.snapshot(), self.encoder.features, classes, learning.family)
         return replace(found, target=self.encoder.target.name)
+
+
+def _refuse_nested(key: str, rows: pyarrow.RecordBatch) -> None:
+    if is_nested(rows[key]):
+        raise ValueError(f"--key {key} holds {rows[key].type}, not text or numbers: use another column")
+
+
+def _rare_keys(key: str, rows: pyarrow.RecordBatch) -> list[str]:
+    """A note where most keys have one row only."""
+    n_keys, n_rows = len(set(keys_in(rows[key]))), rows.num_rows
+    if n_rows < ENOUGH_ROWS or n_keys <= MOSTLY_DIFFERENT * n_rows:
+        return []
+    return [f"--key {key} has {n_keys:,} keys in the first {n_rows:,} rows: a model of so few rows has little to learn"]
 
 
 def _classes_so_far(places: np.ndarray) -> np.ndarray:

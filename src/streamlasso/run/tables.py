@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from rich.markup import escape
 from rich.table import Table
 
 from streamlasso._text import count, number, percent
@@ -54,7 +53,7 @@ def active_table(summary: Summary) -> Table:
         table.add_column(name, justify="right")
     for k, j in summary.active[:MOST_ACTIVE]:
         names = [summary.feature_names[j], *([str(labels[k])] if labels else [])]
-        table.add_row(*map(escape, names), number(float(coefs[k, j])), number(float(effects[k, j])))
+        table.add_row(*names, number(float(coefs[k, j])), number(float(effects[k, j])))
     return table
 
 
@@ -70,5 +69,5 @@ def change_table(summary: Summary) -> Table | None:
     for change in sorted(changes, key=lambda change: change.t):
         of_class = f" ({change.label})" if summary.model_labels else ""
         word = "entered" if change.entered else "left"
-        table.add_row(escape(summary.at(change.t)), escape(change.feature + of_class), word, number(change.effect))
+        table.add_row(summary.at(change.t), change.feature + of_class, word, number(change.effect))
     return table

@@ -10,6 +10,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from streamlasso._terminal import console
+
 #: Seconds between two updates.
 PACE = 0.25
 
@@ -35,14 +37,14 @@ class Quiet:
 class Terminal:
     """Sentences on standard error and, if that is a terminal, a line of numbers that is updated."""
 
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True, highlight=False)
+    def __init__(self, to: Console | None = None) -> None:
+        self.console = to or console(stderr=True)
         self.live: Live | None = None
         self.started = self.drawn = time.monotonic()
         self.first: int | None = None
 
     def message(self, text: str) -> None:
-        self.console.print(text, soft_wrap=True, markup=False)
+        self.console.print(text, soft_wrap=True)
 
     def show(self, rows: int, numbers: dict[str, str]) -> None:
         now = time.monotonic()

@@ -95,10 +95,11 @@ def row_places(first: int) -> Callable[[int], str]:
 
 def distinct(names: list[str]) -> list[str]:
     """A name for each column, no name twice: "a, a, " is a, a.2, column 3."""
-    out: list[str] = []
+    taken: dict[str, None] = {}
+    following: dict[str, int] = {}
     for i, name in enumerate(names):
-        free, k = name or f"column {i + 1}", 2
-        while free in out:
+        free, k = name or f"column {i + 1}", following.get(name, 2)
+        while free in taken:
             free, k = f"{name}.{k}", k + 1
-        out.append(free)
-    return out
+        taken[free], following[name] = None, k
+    return list(taken)

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import chain
 from typing import ClassVar
 
@@ -64,9 +65,9 @@ class Delimited:
             returns = "its lines end with a carriage return only: convert it, say with tr '\\r' '\\n'"
             other = f"line 1: the names of the columns cannot be read ({error}): fix it"
             raise ValueError(returns if "\r" in head.rstrip() else other) from error
-        cells = _cells(self._separated(second), self.delimiter)
-        if len(cells) != len(names) + 1:
+        if _n_cells(self._separated(second), self.delimiter) != len(names) + 1:
             return names
+        cells = _cells(self._separated(second), self.delimiter)
         # R names the rows, but not the column of these names; some programs end all lines but the first by a delimiter.
         return ["", *names] if self.delimiter == SPACES else [*names, ""] if not cells[-1].strip() else names
 
@@ -130,7 +131,11 @@ class Delimited:
         )
 
     def _where(self, line: int, text: bytes) -> Callable[[int], str]:
-        return lambda i: f"line {self._lines(line, text)[0][i]:,}"
+        def where(i: int) -> str:
+            lines = self._lines(line, text)[0]
+            return f"line {lines[i]:,}" if i < len(lines) else f"after line {line:,}"
+
+        return where
 
     def _lines(self, line: int, text: bytes) -> tuple[list[int], list[int]]:
         """The numbers of the lines where good rows, and where ragged ones, begin; only needed for messages."""
@@ -138,10 +143,12 @@ class Delimited:
         ragged: list[int] = []
         start = 0
         reader = csv.reader(io.StringIO(text.decode(errors="replace"), newline=""), delimiter=self.delimiter)
-        for cells in reader:
-            if cells:
-                (good if len(cells) == len(self.columns) else ragged).append(line + start)
-            start = reader.line_num
+        # What this reader refuses, the other has read; only the numbers of the lines are lost then.
+        with suppress(csv.Error):
+            for cells in reader:
+                if cells:
+                    (good if len(cells) == len(self.columns) else ragged).append(line + start)
+                start = reader.line_num
         return good, ragged
 
 

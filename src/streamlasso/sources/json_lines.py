@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import pyarrow
 
+from streamlasso._text import shortened
 from streamlasso.sources.base import FIRST_ROWS, FIRST_ROWS_OF_PIPE, MISSING, BadRows, Block
 from streamlasso.sources.lines import BYTE_ORDER_MARK, Bytes, is_text, whole_lines
 
@@ -71,8 +72,11 @@ class JsonLines:
     def _object(self, line: int, text: bytes) -> dict[str, Any] | None:
         try:
             row = json.loads(text)
-        except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-            self.bad_rows.add(f"line {line:,}", f"it is not valid JSON ({error})")
+            if b"\\u" in text:
+                # Half of a character, which JSON allows and no file can hold.
+                json.dumps(row, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
+            self.bad_rows.add(f"line {line:,}", f"it is not valid JSON ({shortened(error, 200)})")
             return None
         if isinstance(row, dict):
             return _flat(row)

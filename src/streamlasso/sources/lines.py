@@ -26,18 +26,22 @@ def whole_lines(stream: Bytes, bad_rows: BadRows, *, quoted: bool, live: bool) -
 
     `quoted`: a line break between two quotes does not end the line. `live`: do not wait until a block is full.
     """
-    line, rest = 1, b""
+    line, length, within = 1, 0, False
+    rest: list[bytes] = []
     for piece in _pieces(stream, bad_rows, live):
-        rest += piece
-        stop = _end_of_lines(rest, quoted)
+        stop = _end_of_lines(piece, quoted, within)
+        within = within != (quoted and piece.count(b'"') % 2 == 1)
         if stop:
-            yield line, rest[:stop]
-            line += rest.count(b"\n", 0, stop)
-            rest = rest[stop:]
-        elif len(rest) > LONGEST_LINE:
+            text = b"".join([*rest, piece[:stop]])
+            yield line, text
+            line += text.count(b"\n")
+            rest, length = [], 0
+        rest.append(piece[stop:])
+        length += len(piece) - stop
+        if length > LONGEST_LINE:
             raise ValueError(f"line {line:,}: it does not end; a quote may have been left open; fix it")
-    if rest:
-        yield line, rest
+    if length:
+        yield line, b"".join(rest)
 
 
 def _pieces(stream: Bytes, bad_rows: BadRows, live: bool) -> Iterator[bytes]:
@@ -59,14 +63,14 @@ def _pieces(stream: Bytes, bad_rows: BadRows, live: bool) -> Iterator[bytes]:
         bad_rows.add("the end", damage)
 
 
-def _end_of_lines(text: bytes, quoted: bool) -> int:
-    """Where the last whole line ends; 0 if there is none."""
+def _end_of_lines(text: bytes, quoted: bool, within: bool) -> int:
+    """Where the last whole line ends; 0 if there is none. within : the text begins between two quotes."""
     last = text.rfind(b"\n") + 1
-    if not quoted or not text.count(b'"', 0, last) % 2:
+    if not quoted or (not within and not text.count(b'"', 0, last) % 2):
         return last
     codes = np.frombuffer(text, np.uint8)
-    within = np.cumsum(codes == ord('"')) % 2 == 1
-    ends = np.flatnonzero((codes == ord("\n")) & ~within)
+    quoting = np.bitwise_xor.accumulate(codes == ord('"')) != within
+    ends = np.flatnonzero((codes == ord("\n")) & ~quoting)
     return int(ends[-1]) + 1 if len(ends) else 0
 
 

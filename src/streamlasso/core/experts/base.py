@@ -16,6 +16,10 @@ class Experts(Stateful):
     kind = None
     #: Whether many of their coefficients are 0.
     sparse = True
+    #: Whether they fit the likelihood itself, and not quadratics in its place.
+    exact = False
+    #: Whether the first of them has no features.
+    first_is_empty = False
 
     def predict(self, x, eta):
         """eta of each expert."""

@@ -12,6 +12,8 @@ from streamlasso.tuners import LogRMS
 
 #: A model with less weight than this is solved once in STALE_ROWS rows.
 STALE_MODEL = cython.declare(cython.double, 0.03)
+#: One model among others need not be solved to more digits than its weight has.
+SHARED_TOLERANCE = cython.declare(cython.double, 1e-8)
 
 
 def groups(n_features, settings, memories, starts):
@@ -40,14 +42,18 @@ class ModelExperts(Experts):
     """A single model; with little weight it is solved once in `stale_rows`."""
 
     kind = "lasso"
+    exact = True
 
     def __cinit__(self, learner: Learner, memory, stale_rows: cython.Py_ssize_t = 1):
         self.learner = learner
+        self.learner.quantiles = None
         self.memory = memory
         self.n = 1
         self.stale_rows = stale_rows
         self.notes = np.zeros((learner.batch_size, len(RECORD)))
         self.model = np.zeros(learner.p + 1)
+        if stale_rows > 1:
+            learner.objective.tolerance = SHARED_TOLERANCE
 
     def predict(self, x, eta):
         eta[0] = self.learner.eta_at(x)
@@ -78,6 +84,9 @@ class ModelExperts(Experts):
 
     def code_of(self, k):
         return self.learner.code
+
+    def travel(self, tape):
+        self.learner.travel(tape)
 
     def parts(self):
         return {"": self.learner}

@@ -22,10 +22,11 @@ from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
+from cython.cimports.streamlasso.core.tape import ANY, PENALTY
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.objective import problem_of
-from streamlasso.core.state import COLUMNS, COUNT, FIXED, Column, array, below, numbers, table
+from streamlasso.core.state import COLUMNS, FIXED, Column, array, numbers, table
 from streamlasso.memories import Forgetting
 
 #: A solution that is `age` rows old lacks a share age/n of what its memory knows, and so much of its part in the
@@ -55,10 +56,10 @@ class Path(LeastSquares):
 
     STATE = (
         *LeastSquares.STATE,
-        table("solutions", (FIXED, COLUMNS), Column("lam"), Column("intercepts", exchanged=np.negative)),
-        array("codes", FIXED, attribute="code", range=below(N_STATUSES), dtype=np.int64),
-        array("ages", FIXED, attribute="age", range=COUNT, dtype=np.int64),
-        numbers("place", Column("leader", COUNT), dtype=np.int64),
+        table("solutions", (FIXED, COLUMNS), Column("lam"), Column("intercepts", np.negative)),
+        array("codes", FIXED, attribute="code", dtype=np.int64),
+        array("ages", FIXED, attribute="age", dtype=np.int64),
+        numbers("place", Column("leader"), dtype=np.int64),
     )
 
     def __cinit__(self, problem, powers):
@@ -71,7 +72,7 @@ class Path(LeastSquares):
         self.code = np.full(self.n, WAITING, dtype=np.intc)
         self.age = np.zeros(self.n, dtype=np.intp)
         self.z = np.zeros(self.p)
-        self.actives = ActiveSets([self.active, *(ActiveSet(self.p) for _ in range(1, self.n))])
+        self.actives = ActiveSets([self.active, *(ActiveSet(self.p, self.active) for _ in range(1, self.n))])
         for k in range(self.n):
             cython.cast(ActiveSet, self.actives.at[k]).has_ridge = self.l1_ratio < 1.0
         self.predicted = 0.0
@@ -187,10 +188,23 @@ class Path(LeastSquares):
     def parts(self):
         return {**LeastSquares.parts(self), **{f"active{k}.": self.actives.objects[k] for k in range(1, self.n)}}
 
-    def _check_together(self, state):
-        LeastSquares._check_together(self, state)
-        if state["place"][0] >= self.n:
-            raise ValueError(f"place={state['place'][0]} is not one of {self.n} solutions")
+    def _numbers(self, tape):
+        """A solution that overflows has no weight, and does no harm."""
+        k: cython.Py_ssize_t
+        LeastSquares._numbers(self, tape)
+        tape.doubles(cython.address(self.lam[0]), self.n, PENALTY)
+        tape.doubles(cython.address(self.intercepts[0]), self.n, ANY)
+        for k in range(self.n):
+            tape.small(cython.address(self.code[k]), N_STATUSES)
+        for k in range(self.n):
+            tape.count(cython.address(self.age[k]))
+        tape.index(cython.address(self.leader), self.n)
+
+    def travel(self, tape):
+        k: cython.Py_ssize_t
+        LeastSquares.travel(self, tape)
+        for k in range(1, self.n):
+            cython.cast(ActiveSet, self.actives.at[k]).travel(tape)
 
 
 @cython.cclass
@@ -198,6 +212,10 @@ class PathExperts(Experts):
     """An expert for each power."""
 
     kind = "lasso"
+
+    @property
+    def first_is_empty(self):
+        return self.path.power[0] == 0.0
 
     def __cinit__(self, path: Path, memory, restarts: cython.bint):
         self.path = path
@@ -259,6 +277,9 @@ class PathExperts(Experts):
 
     def code_of(self, k):
         return self.path.code[k]
+
+    def travel(self, tape):
+        self.path.travel(tape)
 
     def parts(self):
         return {"": self.path}

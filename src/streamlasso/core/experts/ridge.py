@@ -25,9 +25,10 @@ from cython.cimports.streamlasso.core.experts.base import Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.kernels import axpy, dot
 from cython.cimports.streamlasso.core.record import OK
+from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from cython.cimports.streamlasso.core.values import weight_of
 
-from streamlasso.core.state import FINITE, PAIRS, WEIGHT, WITH_INTERCEPT, Column, array, numbers
+from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, numbers
 from streamlasso.memories import Forgetting
 
 #: Where noise is low a prior worth a hundredth of a row is the best; where all is noise, one worth a hundred. Where eta
@@ -49,10 +50,10 @@ class RidgeExperts(Experts):
     """One ridge regression."""
 
     STATE = (
-        array("P", PAIRS, range=FINITE),
-        array("b", WITH_INTERCEPT, range=FINITE, exchanged=np.negative),
-        array("centre", WITH_INTERCEPT, range=FINITE),
-        numbers("prior", Column("kappa", WEIGHT), Column("rows", WEIGHT)),
+        array("P", PAIRS),
+        array("b", WITH_INTERCEPT, exchanged=np.negative),
+        array("centre", WITH_INTERCEPT),
+        numbers("prior", Column("kappa"), Column("rows")),
     )
 
     kind = "ridge"
@@ -197,3 +198,12 @@ class RidgeExperts(Experts):
 
     def code_of(self, k):
         return OK
+
+    # --- for checkpoints ----------------------------------------------------------------------------------------
+
+    def travel(self, tape):
+        tape.doubles(cython.address(self.P[0]), self.P.shape[0], FINITE)
+        tape.doubles(cython.address(self.b[0]), self.p + 1, FINITE)
+        tape.doubles(cython.address(self.centre[0]), self.p + 1, FINITE)
+        tape.number(cython.address(self.kappa), WEIGHT)
+        tape.number(cython.address(self.rows), WEIGHT)

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow
-from pyarrow import csv, parquet
+from pyarrow import parquet
 
+from streamlasso._csv import csv_bytes
 from streamlasso._files import write_whole
 from streamlasso.network.report.group import Group
 from streamlasso.network.report.tables import network_table, node_table
@@ -65,9 +66,7 @@ def _write_parquet(path: Path, table: pyarrow.Table) -> None:
 
 
 def _write_csv(path: Path, table: pyarrow.Table) -> None:
-    buffer = io.BytesIO()
-    csv.write_csv(table, buffer)
-    write_whole(path, buffer.getvalue())
+    write_whole(path, csv_bytes(table))
 
 
 def read_networks(folder: str | os.PathLike[str], subject: str | None = None) -> np.ndarray:

@@ -1,6 +1,7 @@
 """What all tests share: how long hypothesis may look, streams, and the data beside the repository where it is there."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,10 @@ settings.register_profile(
     "suite", max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+
+# What a shell starts in the background ignores Ctrl-C, and some tests send it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items):

@@ -284,6 +284,8 @@ def signals(rng, folder):
     """Ctrl-C at a random moment: the rows that it tells are the rows that were learnt."""
     X = rng.normal(size=(40_000, 4))
     y = X[:, 0] + rng.normal(size=40_000)
+    # What a shell starts in the background ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for learn in _forever([lambda model: model.partial_fit(X, y), lambda model: progressive(model, X, y)]):
         model, again = RAPRegressor(tuner=LogRMS()), RAPRegressor(tuner=LogRMS())
         timer = threading.Timer(rng.uniform(0, 0.15), os.kill, (os.getpid(), signal.SIGINT))

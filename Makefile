@@ -14,7 +14,7 @@ demo: $(VENV)/installed
 	$(BIN)/streamlasso demo
 
 test: $(VENV)/with-test
-	$(BIN)/pytest --numprocesses 2
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup
 
 # An hour of attacks, with a table of attempts and failures: make attack MINUTES=5 for a shorter one.
 MINUTES ?= 60

@@ -20,10 +20,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
+        if _shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
         if os.name != "posix" and item.get_closest_marker("posix"):
             item.add_marker(pytest.mark.skip(reason="needs signals, file modes or limits that this system lacks"))
+
+
+def _shares_a_fixture(item):
+    """With another test of its file. Then one process runs all of these, and makes it once (--dist loadgroup)."""
+    found = getattr(item, "_fixtureinfo", None)
+    return found is not None and any(f.scope == "module" for fs in found.name2fixturedefs.values() for f in fs)
 
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

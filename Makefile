@@ -32,7 +32,7 @@ test-oldest: $(VENV)/with-compiler
 	$(PIP) uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/oldest
 	$(BIN)/uv pip install --quiet --python build/oldest --resolution lowest-direct '.[test]'
-	build/oldest/bin/pytest --numprocesses 2
+	build/oldest/bin/pytest --numprocesses 2 --dist loadgroup
 
 # The compiled parts with checks of addresses and of undefined behaviour, in a folder of their own, and random streams
 # and forged files through them. Python itself has no such checks, so the library of the compiler is loaded first.

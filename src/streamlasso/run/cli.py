@@ -68,7 +68,7 @@ def run(
         mixture, or logrms: one model with one penalty, which takes half the time and usually predicts less well.
     text
         Columns of text whose words are features: --text title,body. The model is then one for any number of features,
-        as it is for svmlight and Vowpal Wabbit files, and for more than 1,000 columns.
+        as it is for svmlight and Vowpal Wabbit files, and for more than 1,000 columns that are mostly 0.
     ngrams
         1-2 are words and pairs of words, char3-5 runs of three to five letters.
     out

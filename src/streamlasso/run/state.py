@@ -24,6 +24,8 @@ from streamlasso.settings import as_tuner
 
 #: The most features of a mixture: it holds more than a hundred matrices of them, which then take gigabytes.
 MOST_MIXED = 1000
+#: The most features of one exact model; and the share of values that are not 0 up to which they are mostly 0.
+MOST_EXACT, MOSTLY_ZERO = 3000, 0.1
 #: Of so many first rows, or more, keys that are more than this share of them are noted.
 ENOUGH_ROWS, MOSTLY_DIFFERENT = 30, 0.5
 
@@ -55,7 +57,7 @@ class RunState:
             "competes": options.lags is None and options.key is None,
             "in_time": encoder.in_time,
         }
-        if options.sparse or (n_features > MOST_MIXED and options.may_be_wide):
+        if options.sparse or (n_features > MOST_MIXED and options.may_be_wide and _is_wide(encoder, data)):
             return cls._start_wide(encoder, data, how)
         if options.tuner == "mixture" and n_features > MOST_MIXED:
             settings["tuner"] = as_tuner("logrms")
@@ -74,8 +76,8 @@ class RunState:
         """With any number of features."""
         if not isinstance(encoder, SparseEncoder):
             encoder.notes.append(
-                f"{len(encoder.features):,} features are more than the dense learner holds ({MOST_MIXED:,}): the one "
-                "for any number of them is used"
+                f"{len(encoder.features):,} features are more than a mixture of models can hold ({MOST_MIXED:,}): the "
+                "learner for any number of features is used"
             )
             encoder = with_sparse(encoder, [])
         # Names that somebody chose before the first row was there do not collide.
@@ -134,6 +136,14 @@ def _detected(data: Data, options: Options) -> Encoder:
         refuse_unknown("--text", name, data.columns)
     weight = getattr(data.source, "weight", None)
     return detect_sparse_encoder(rows, options.target, options.family, options.sparse_columns(), weight, **how)
+
+
+def _is_wide(encoder: Encoder, data: Data) -> bool:
+    """Whether features are so many, or so often 0, that one exact model is no choice."""
+    rows = data.first_rows().slice(0, ENOUGH_ROWS)
+    tried = Encoder.from_state(encoder.state())
+    X = tried.encode(tried.read(rows), lambda i, reason: None, grow=False).X
+    return len(encoder.features) > MOST_EXACT or (X.size > 0 and np.count_nonzero(X) <= MOSTLY_ZERO * X.size)
 
 
 def _refuse_nested(key: str, rows: pyarrow.RecordBatch) -> None:

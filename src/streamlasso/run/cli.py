@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns
+from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns, names_in
 from streamlasso._files import make_directory
 from streamlasso._text import count, number
 
@@ -14,11 +14,13 @@ def run(
     data: Annotated[str, DASH],
     /,
     *,
-    target: str,
+    target: str | None = None,
     key: str | None = None,
     family: str = "auto",
     memory: str | None = None,
     tuner: Literal["mixture", "logrms"] = "mixture",
+    text: Annotated[list[str] | None, ONE_WAY] = None,
+    ngrams: str = "1-2",
     out: Path = Path("run"),
     predictions: Annotated[Path | None, DASH] = None,
     columns: Columns = ALL_COLUMNS,
@@ -42,14 +44,17 @@ def run(
 
     Example: streamlasso run sales.csv --target sold --key shop
 
+    Example: streamlasso run mails.csv --target spam --text subject,body
+
     Example: tail -n +1 -f data.csv | streamlasso run - --target y --predictions - --quiet
 
     Parameters
     ----------
     data
-        CSV, TSV, JSON lines, Excel, Parquet or Arrow, also compressed with gzip; - is standard input.
+        CSV, TSV, JSON lines, Excel, Parquet, Arrow, svmlight (libsvm) or Vowpal Wabbit text, also compressed with gzip;
+        - is standard input.
     target
-        The column to predict. Text is read as classes.
+        The column to predict. Text is read as classes. svmlight and Vowpal Wabbit files have one, the label.
     key
         The column that says whose row it is (a shop, a meter, a patient). Each key has a model of its own, which
         competes with one for all rows; keys.csv and the report rank the keys by gain, loss and recent change.
@@ -61,6 +66,11 @@ def run(
         nothing. Left out: learnt from the data.
     tuner
         mixture, or logrms: one model with one penalty, which takes half the time and usually predicts less well.
+    text
+        Columns of text whose words are features: --text title,body. The model is then one for any number of features,
+        as it is for svmlight and Vowpal Wabbit files, and for more than 1,000 columns that are mostly 0.
+    ngrams
+        1-2 are words and pairs of words, char3-5 runs of three to five letters.
     out
         The directory for report.html, trace.parquet, coefficients.parquet, figure.png, figure.svg and
         model.safetensors; made if it is not there.
@@ -86,7 +96,7 @@ def run(
         chosen["lags"] = None
     options = Options(
         data,
-        target,
+        target or "",
         out,
         family=family,
         memory=memory,
@@ -97,6 +107,8 @@ def run(
         on_error=on_error,
         key=key,
         max_keys=max_keys,
+        text=names_in(text),
+        ngrams=ngrams,
         **chosen,
     )
     make_directory(out)

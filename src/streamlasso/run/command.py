@@ -57,7 +57,7 @@ def introduction(run: Run) -> list[str]:
     time = f"; time from {encoder.time}" if encoder.time else ""
     return [
         f"{run.data.format}; target {target.name}: {_described(target)} ({how})",
-        f"{count(len(encoder.features), 'feature')} from {count(len(encoder.columns), 'column')}{time}",
+        f"{encoder.described}{time}",
         *([f"a model for each {encoder.key}, and one for all of them"] if encoder.key is not None else []),
         *_maybe_classes(target),
         *encoder.notes,

@@ -29,9 +29,10 @@ class Run:
     """A run, at some row of its stream (`state`). `go` learns all rows, `summary` is the run so far."""
 
     def __init__(self, options: Options, view: View | None = None) -> None:
-        self.options, self.view = options, view or Quiet()
         self.interruption = Interruption()
         self.data = Data(options.data, options.on_error)
+        options = options.for_source(self.data.source)
+        self.options, self.view = options, view or Quiet()
         self.data.read_first()
         self.resumed = options.checkpoint is not None and options.checkpoint.exists()
         positions: dict[str, int] = {}
@@ -140,14 +141,7 @@ class Run:
     def _show(self) -> None:
         loss, baseline = self.state.summariser.running_means(self.state.learning.family)
         snapshot = self.state.summariser.last_snapshot or self.state.learning.snapshot()
-        n_active = int(np.any(snapshot.coef != 0, axis=0).sum())
-        numbers = {
-            "loss": number(loss),
-            "running mean": number(baseline),
-            "lam": number(snapshot.lam[0]),
-            "active": f"{n_active} of {len(self.state.encoder.features)}",
-            "memory": f"{snapshot.effective_size:,.0f} rows",
-        }
+        numbers = {"loss": number(loss), "running mean": number(baseline), **self.state.learning.shown(snapshot)}
         if self.state.learning.keys is not None:
             numbers["keys"] = f"{len(self.state.learning.keys):,}"
         self.view.show(self.state.n_rows, numbers)

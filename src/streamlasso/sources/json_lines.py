@@ -50,7 +50,7 @@ class JsonLines:
     def blocks(self) -> Iterator[Block]:
         for read in self._blocks:
             if read.rows:
-                arrays = [_array([row.get(name) for row in read.rows]) for name in self.columns]
+                arrays = [array_of([row.get(name) for row in read.rows]) for name in self.columns]
                 batch = pyarrow.RecordBatch.from_arrays(arrays, names=self.columns)
                 yield Block(batch, read.where, np.array(read.places))
 
@@ -96,7 +96,7 @@ def _parts(key: str, value: Any) -> dict[str, Any]:
     return {f"{key}.{within}": part for within, part in value.items()} if isinstance(value, dict) else {key: value}
 
 
-def _array(values: list[Any]) -> pyarrow.Array:
+def array_of(values: list[Any]) -> pyarrow.Array:
     """Numbers, flags or text; a mixed column becomes text, as in a CSV file."""
     values = [None if isinstance(value, str) and value in MISSING else value for value in values]
     try:

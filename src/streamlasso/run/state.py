@@ -134,7 +134,7 @@ def _is_wide(encoder: Encoder, data: Data) -> bool:
     rows = data.first_rows().slice(0, ENOUGH_ROWS)
     tried = Encoder.from_state(encoder.state())
     X = tried.encode(tried.read(rows), lambda i, reason: None, grow=False).X
-    return len(encoder.features) > MOST_EXACT or (X.size > 0 and np.count_nonzero(X) <= MOSTLY_ZERO * X.size)
+    return len(encoder.features) > MOST_EXACT or (X.size > 0 and int(np.count_nonzero(X)) <= MOSTLY_ZERO * X.size)
 
 
 def _refuse_nested(key: str, rows: pyarrow.RecordBatch) -> None:

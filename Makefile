@@ -14,7 +14,7 @@ demo: $(VENV)/installed
 	$(BIN)/streamlasso demo
 
 test: $(VENV)/with-test
-	$(BIN)/pytest --numprocesses 2 --dist loadgroup
+	$(BIN)/pytest --numprocesses 2
 
 # An hour of attacks, with a table of attempts and failures: make attack MINUTES=5 for a shorter one.
 MINUTES ?= 60
@@ -32,7 +32,7 @@ test-oldest: $(VENV)/with-compiler
 	$(PIP) uv
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/oldest
 	$(BIN)/uv pip install --quiet --python build/oldest --resolution lowest-direct '.[test]'
-	build/oldest/bin/pytest --numprocesses 2 --dist loadgroup
+	build/oldest/bin/pytest --numprocesses 2
 
 # The compiled parts with checks of addresses and of undefined behaviour, in a folder of their own, and random streams
 # and forged files through them. Python itself has no such checks, so the library of the compiler is loaded first.

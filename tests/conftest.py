@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -20,19 +21,28 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     for item in items:
-        if _shares_a_fixture(item):
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
         if os.name != "posix" and item.get_closest_marker("posix"):
             item.add_marker(pytest.mark.skip(reason="needs signals, file modes or limits that this system lacks"))
 
 
-def _shares_a_fixture(item):
-    """With another test of its file. Then one process runs all of these, and makes it once (--dist loadgroup)."""
-    found = getattr(item, "_fixtureinfo", None)
-    return found is not None and any(f.scope == "module" for fs in found.name2fixturedefs.values() for f in fs)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Tests of a file that share a fixture run in one process, which makes it once; all others one by one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneProcessForShared(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return file if _shares_a_fixture(config.rootpath / file) else nodeid
+
+    return OneProcessForShared(config, log)
+
+
+@cache
+def _shares_a_fixture(path):
+    return 'scope="module"' in path.read_text()
 
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -46,7 +46,8 @@ class Fit(NamedTuple):
         return cls(one_hot, shares, np.column_stack([actual, predicted]).astype(np.int64))
 
     def at(self, rows: np.ndarray) -> Fit:
-        return Fit(*(None if values is None else values[rows] for values in self))
+        classes, interval = (None if each is None else each[rows] for each in (self.classes, self.interval))
+        return Fit(self.actual[rows], self.predicted[rows], classes, interval)
 
     @property
     def lines(self) -> np.ndarray:

@@ -405,12 +405,12 @@ class Learning:
 
     # --- what comes out -----------------------------------------------------------------------------------------------
 
-    def predictions(self, eta: np.ndarray, n_listed: int, interval: np.ndarray) -> dict[str, np.ndarray]:
+    def predictions(self, eta: np.ndarray, n_listed: int, interval: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """The prediction of each row with its interval, where one is asked for; for classes, its probability, and those
         of the first `n_listed` classes."""
         if not self.classes:
-            ends = zip(self.also_predicted, finite(interval).T, strict=False)
-            return {"prediction": self.family.means(eta[:, 0]), **dict(ends)}
+            ends = {} if interval is None else dict(zip(self.also_predicted, finite(interval).T, strict=False))
+            return {"prediction": self.family.means(eta[:, 0]), **ends}
         best, labels, shares = best_class(eta), self.labels, probabilities(self.family.means(eta))
         named = {"prediction": np.array(labels, dtype=object)[best], "probability": shares[np.arange(len(best)), best]}
         if self.coverage is not None:

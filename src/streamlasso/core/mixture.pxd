@@ -5,6 +5,7 @@ from streamlasso.core.bounds cimport Bounds
 from streamlasso.core.carry cimport Carry
 from streamlasso.core.engine cimport Engine
 from streamlasso.core.pointers cimport Pointers
+from streamlasso.core.calibration cimport Calibration
 from streamlasso.core.shares cimport Shares
 from streamlasso.core.statistics cimport Scaler
 
@@ -24,7 +25,8 @@ cdef class MixtureLearner(Engine):
     cdef Scaler stream
     cdef Shares shares
     cdef Carry carry
-    cdef bint scaled, carries, linked
+    cdef Calibration calibration
+    cdef bint scaled, carries, linked, calibrates
     cdef readonly double[:, ::1] experience
     cdef double[::1] fades
     cdef signed char[::1] free

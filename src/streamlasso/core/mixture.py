@@ -51,6 +51,7 @@ from cython.cimports.libc.math import INFINITY, NAN, fabs, isfinite, isnan, log
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.bounds import Bounds
+from cython.cimports.streamlasso.core.calibration import Calibration
 from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
@@ -174,6 +175,8 @@ class MixtureLearner(Engine):
         self.carry = Carry(self.family)
         self.carries = tuner.carry and settings["fit_intercept"]
         self.scaled = self.family.has_scale
+        self.calibrates = self.carries and not self.scaled
+        self.calibration = Calibration(self.family)
         self.free = np.array([group.exact and not self.scaled for group in self.experts], dtype=np.int8)
         self.dispersion = 0.0 if self.scaled else 1.0
         self.dispersion_weight = 0.0
@@ -240,15 +243,17 @@ class MixtureLearner(Engine):
         return 0
 
     def _carried(self, lags, eta):
-        """eta with what the last residuals add to it."""
+        """eta with what the last residuals add to it; of classes, calibrated."""
         if not self.carries:
             return eta
-        return self.bounds.clip_eta(eta + self.carry.offset(lags, eta))
+        eta = self.bounds.clip_eta(eta + self.carry.offset(lags, eta))
+        return self.calibration.of(eta) if self.calibrates else eta
 
     def _evaluate(self, i):
         """Update the weights, and what the residuals say, by the i-th row of the mini-batch."""
         y: cython.double = self.targets[i]
         own: cython.double = self.own[i]
+        carried: cython.double
         etas: cython.p_double = cython.address(self.etas[i, 0])
         least: cython.double
         if self.n_seen == 0:
@@ -261,6 +266,9 @@ class MixtureLearner(Engine):
             self._measure_noise(2.0 * max(self.family.loss_at(y, own) - least, 0.0))
         if self.dispersion > 0.0:
             self._evaluate_experts(y, self.weight[i], least, etas)
+        if self.calibrates:
+            carried = self.bounds.clip_eta(own + self.carry.offset(cython.address(self.lags[i, 0]), own))
+            self.calibration.see(y, carried, self.weight[i])
         if self.carries:
             self._learn_carry(y, self.weight[i], least, own, cython.address(self.lags[i, 0]))
         return 0
@@ -583,9 +591,15 @@ class MixtureLearner(Engine):
         j: cython.Py_ssize_t
         shift: cython.double = 0.0
         scale: cython.double = 1.0
+        more: cython.double
+        factor: cython.double
         self.blend()
         if self.carries:
             self.carry.linear(cython.address(shift), cython.address(scale))
+        if self.calibrates:
+            self.calibration.linear(cython.address(more), cython.address(factor))
+            shift = more + factor * shift
+            scale *= factor
         for j in range(self.p + 1):
             model[j] = scale * self.model[j]
         model[0] += shift
@@ -659,7 +673,8 @@ class MixtureLearner(Engine):
     def parts(self):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
         rest = {"bounds/": self.bounds, "stream/": self.stream, "shares/": self.shares, "carry/": self.carry}
-        return {**experts, **rest, **({} if self.quantiles is None else {"errors/": self.quantiles})}
+        last = {"calibration/": self.calibration} if self.quantiles is None else {"errors/": self.quantiles}
+        return {**experts, **rest, **last}
 
     def travel(self, tape):
         m: cython.Py_ssize_t
@@ -687,6 +702,8 @@ class MixtureLearner(Engine):
         self.carry.travel(tape)
         if self.quantiles is not None:
             self.quantiles.travel(tape)
+        else:
+            self.calibration.travel(tape)
         if tape.mode == READ:
             self.is_asked = False
             self.is_blended = True

@@ -122,6 +122,8 @@ class Family(Part):
     has_scale = True
     #: No response is lower.
     lowest = -np.inf
+    #: Whether responses are whole numbers.
+    whole = False
     #: Whether the loss is (y - eta)^2 / 2, for which sums of squares and products are all that a model needs.
     quadratic = False
 

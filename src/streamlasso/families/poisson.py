@@ -30,6 +30,7 @@ class Poisson(Family):
     response = "a count"
     loss_name = "Poisson loss"
     lowest = 0.0
+    whole = True
     deviance_name = "half Poisson deviance"
 
     def loss_at(self, y, eta):

@@ -20,7 +20,7 @@ def run(
     memory: str | None = None,
     tuner: Literal["mixture", "logrms"] = "mixture",
     out: Path = Path("run"),
-    predictions: Annotated[Path | None, DASH] = None,
+    predictions: Annotated[str | None, DASH] = None,
     columns: Columns = ALL_COLUMNS,
     checkpoint: Path | None = None,
     every: int = 10_000,
@@ -28,7 +28,7 @@ def run(
     max_keys: int | None = None,
     quiet: Annotated[bool, ONE_WAY] = False,
 ) -> int:
-    """Learn a file or a pipe row by row; write predictions, a report, and the model.
+    """Learn a file, a pipe or a Kafka topic row by row; write predictions, a report, and the model.
 
     Each row is predicted before it is learnt. A column of numbers is a feature; text becomes one feature per level;
     dates become a trend, the season, the day of the week and the hour, as their spacing suggests. A missing value is
@@ -42,12 +42,16 @@ def run(
 
     Example: streamlasso run sales.csv --target sold --key shop
 
+    Example: streamlasso run kafka://broker/rows --target y --predictions kafka://broker/predicted --checkpoint run.ckpt
+
     Example: tail -n +1 -f data.csv | streamlasso run - --target y --predictions - --quiet
 
     Parameters
     ----------
     data
-        CSV, TSV, JSON lines, Excel, Parquet or Arrow, also compressed with gzip; - is standard input.
+        CSV, TSV, JSON lines, Excel, Parquet or Arrow, also compressed with gzip; - is standard input;
+        kafka://broker/topic a topic of JSON objects, which is read until the run is interrupted (?until=end: to its
+        end, ?from=latest: only what comes).
     target
         The column to predict. Text is read as classes.
     key
@@ -65,8 +69,8 @@ def run(
         The directory for report.html, trace.parquet, coefficients.parquet, figure.png, figure.svg and
         model.safetensors; made if it is not there.
     predictions
-        The file for predictions, written as they are made: .csv, .tsv, .jsonl, .parquet (a folder of parts), or - for
-        standard output. Left out: predictions.csv in --out.
+        The file for predictions, written as they are made: .csv, .tsv, .jsonl, .parquet (a folder of parts), - for
+        standard output, or kafka://broker/topic. Left out: predictions.csv in --out.
     checkpoint
         A file to continue from. After an interruption, even a kill, the same command continues where it stopped.
     every

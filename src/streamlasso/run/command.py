@@ -102,6 +102,6 @@ def print_results(run: Run, summary: Summary, complete: bool, printed: list[str]
     terminal.print(
         f"Open {out / 'report.html'} in a browser. The same directory has trace.parquet (every row), "
         f"coefficients.parquet, figure.png and model.safetensors; predictions are in "
-        f"{run.options.predictions_path or 'standard output'}.",
+        f"{run.options.predictions_topic or run.options.predictions_path or 'standard output'}.",
         soft_wrap=True,
     )

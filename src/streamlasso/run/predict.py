@@ -57,12 +57,12 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
     done = Predicted()
     eta_of = _rows_alone(learning) if learning.keys is None else _rows_of_keys(learning, done)
     try:
-        for rows, place in source.encoded(encoder, needs_target=False, grow=False):
-            if len(place):
+        for rows, origins in source.encoded(encoder, needs_target=False, grow=False):
+            if len(rows.target):
                 eta = learning.blended(eta_of(rows), rows.target)
                 columns = prediction_columns(encoder, rows, learning.predictions(eta, learning.n_classes))
-                file.write(prediction_rows(place, columns))
-                done.add(_losses(learning, rows, eta), len(place))
+                file.write(prediction_rows(origins, columns))
+                done.add(_losses(learning, rows, eta), len(rows.target))
         file.close()
     except BaseException:
         file.abandon()

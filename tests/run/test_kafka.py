@@ -17,7 +17,6 @@ from streamlasso.run.options import Options
 from streamlasso.run.run import Run
 from support.kafka import Cluster
 
-
 KILLER = Path(__file__).with_name("killer.py")
 N = 900
 

@@ -16,6 +16,7 @@ from streamlasso.bench.cli import bench
 from streamlasso.network.cli import network, replay
 from streamlasso.reproduce.cli import reproduce
 from streamlasso.run.cli import demo, inspect, predict, run
+from streamlasso.serve.cli import serve
 
 #: Objects made between two collections.
 FEWER_COLLECTIONS = 50_000
@@ -58,7 +59,7 @@ def _refuse(words: str) -> int:
     return 2
 
 
-for command in (run, predict, inspect, demo, network, replay, bench, reproduce):
+for command in (run, serve, predict, inspect, demo, network, replay, bench, reproduce):
     app.command(command)
 
 

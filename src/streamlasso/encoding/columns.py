@@ -103,6 +103,10 @@ class Column:
             self.last = filled[-1]
         return filled
 
+    def filled_each(self, values: np.ndarray) -> np.ndarray:
+        """Each value, or the last one: whichever row comes next. The column keeps nothing."""
+        return np.where(self.missing(values), self.last, values)
+
     def lagged(self, name: str) -> Self:
         """A column of the same kind for its earlier values."""
         return type(self)(name)
@@ -203,7 +207,8 @@ class DateColumn(Column):
     ) -> None:
         super().__init__(name, None if last is None else np.datetime64(last, "s"), format)
         self.parts, self.start = tuple(parts), np.datetime64(start, "s")
-        self._before = self.last
+        #: What came before the rows that were filled last: a moment, or one for each of them.
+        self._before: Any = self.last
 
     def read(self, cells: pyarrow.Array) -> tuple[np.ndarray, np.ndarray]:
         return dates.parse(cells, self.format)
@@ -226,6 +231,10 @@ class DateColumn(Column):
         self._before = self.last
         return super().filled(values)
 
+    def filled_each(self, values: np.ndarray) -> np.ndarray:
+        self._before = np.full(len(values), self.last)
+        return super().filled_each(values)
+
     def fill(self, X: np.ndarray, values: np.ndarray, place: dict[str, int]) -> None:
         there = ~np.isnat(values)
         moments = np.where(there, values, np.datetime64(0, "s"))
@@ -237,7 +246,7 @@ class DateColumn(Column):
         if part == "trend":
             return [(moments - self.start).astype(np.int64) / YEAR]
         if part == "elapsed":
-            before = np.concatenate([[self._before], moments[:-1]])
+            before = self._before if np.ndim(self._before) else np.concatenate([[self._before], moments[:-1]])
             return [np.maximum((moments - before).astype(np.int64), 0) / DAY]
         return {"season": _season, "weekday": _weekday, "hour": _hour}[part](moments)
 

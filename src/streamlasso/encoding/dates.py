@@ -25,6 +25,7 @@ OF_YEAR = {
     WEEKS: (r"^(?P<year>\d{4})[ -]?[Ww](?P<number>\d{1,2})$", 7.0),
 }
 WITH_TIMES = {day: [day, *(f"{day}{gap}{time}" for gap in " T" for time in TIMES)] for day in DAYS}
+DAY_OF = {form: day for day, forms in WITH_TIMES.items() for form in forms}
 FORMATS = (*DAYS, *(form for forms in WITH_TIMES.values() for form in forms[1:]), *TIMES[:-1], *OF_YEAR)
 #: Fractions of seconds, and zones, are left out: features are of hours and days, by the clock as it was written.
 TAIL = r"([.,]\d+)?\s?(Z|UTC|GMT|[+-]\d\d(:?\d\d)?)?$"
@@ -81,9 +82,10 @@ def _since_1970(cells: pyarrow.Array, unit: float, start: int = 0) -> tuple[np.n
 def _parse_leniently(text: pyarrow.Array, date_format: str) -> pyarrow.Array:
     """In this format or, cell by cell, with another time after the same format of day: midnight is often left out."""
     found = _strptime(text, date_format)
-    if found.null_count > text.null_count:
-        for other in next((formats for formats in WITH_TIMES.values() if date_format in formats), []):
-            found = compute.coalesce(found, _strptime(text, other))
+    for other in WITH_TIMES.get(DAY_OF.get(date_format, ""), ()):
+        if found.null_count == text.null_count:
+            break
+        found = compute.coalesce(found, _strptime(text, other))
     return found
 
 
@@ -124,11 +126,18 @@ def format_of(cells: pyarrow.Array) -> str | None:
     text = as_text(cells).drop_null()
     if not len(text) or not BEGINS.match(text[0].as_py()):
         return None
-    fitting = [form for form in FORMATS if not _parse_leniently(text[:50], form).null_count]
-    fitting = [form for form in fitting if not _parse_leniently(text, form).null_count]
-    if len(fitting) > 1:
-        fitting = [form for form in fitting if _never_runs_back(_parse_leniently(text, form))] or fitting
-    return fitting[0] if fitting else None
+    fitting = list(FORMATS)
+    for rows in (text[:1], text[:50], text):
+        fitting = _fitting(rows, fitting)
+    forward = (form for form in fitting if _never_runs_back(_parse_leniently(text, form)))
+    return next(forward, fitting[0]) if fitting else None
+
+
+def _fitting(text: pyarrow.Array, formats: list[str]) -> list[str]:
+    """The formats in which all cells can be read: those with the same day read the same cells."""
+    days = dict.fromkeys(DAY_OF.get(form, form) for form in formats)
+    read = {day for day in days if not _parse_leniently(text, day).null_count}
+    return [form for form in formats if DAY_OF.get(form, form) in read]
 
 
 def format_of_numbers(name: str, cells: pyarrow.Array) -> str | None:

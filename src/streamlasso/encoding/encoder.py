@@ -143,13 +143,7 @@ class Encoder:
         """The next rows. `on_bad_row(i, reason)` is called for rows that cannot be read; if it returns, they are left
         out. grow=False: a level, or a missing value, that has no feature yet gets none.
         """
-        target, bad = self.target.values(cells.target)
-        for i, reason in self._unfit(cells):
-            bad.setdefault(i, reason)
-        for i in sorted(bad):
-            if on_bad_row is None:
-                raise ValueError(bad[i])
-            on_bad_row(i, bad[i])
+        target, bad = self._checked(cells, on_bad_row)
         good = np.array([i not in bad for i in range(len(target))], dtype=bool)
         read = {name: values[good] for name, (values, _) in cells.columns.items()}
         target, place = target[good], np.flatnonzero(good)
@@ -159,6 +153,46 @@ class Encoder:
         width = self._widths(len(place), columns, holes, grow)
         time = None if cells.time is None else cells.time[good]
         return Encoded(self._features(len(place), columns, holes), width, target, time, place, keys)
+
+    def encode_each(self, cells: Cells) -> np.ndarray:
+        """The features (row, feature) of rows each of which may be the next one; nothing is kept of them.
+
+        >>> import pyarrow
+        >>> from streamlasso.encoding import Target, encoder_for
+        >>> table = pyarrow.RecordBatch.from_pydict({"heat": [20, 31, None, None], "y": [1.5, 2, 4, 5]})
+        >>> encoder = encoder_for(table, Target.guess("y", table["y"], "auto"), lags={"y": [1]})
+        >>> _ = encoder.encode(encoder.read(table))
+        >>> new = pyarrow.RecordBatch.from_pydict({"heat": [7.0, None]})
+        >>> encoder.encode_each(encoder.read(new, needs_target=False))
+        array([[ 7.,  0.,  5.],
+               [31.,  1.,  5.]])
+        """
+        for _, reason in self._unfit(cells):
+            raise ValueError(reason)
+        read = {name: values for name, (values, _) in cells.columns.items()}
+        filled = {column.name: column.filled_each(read[column.name]) for column in self.columns}
+        target, _ = self.target.values(self.target.missing(len(cells)))
+        columns = [(column, filled[column.name]) for column in self.columns] + self.lags.next(filled, target)
+        holes = {column.missing_feature: column.missing(read[column.name]) for column in self.columns}
+        return self._features(len(cells), columns, holes)
+
+    def _checked(
+        self, cells: Cells, on_bad_row: Callable[[int, str], None] | None
+    ) -> tuple[np.ndarray, dict[int, str]]:
+        """The target, and the rows that cannot be read, if they are left out; if not, no class is new."""
+        n_classes = len(self.target.classes or [])
+        try:
+            target, bad = self.target.values(cells.target)
+            for i, reason in self._unfit(cells):
+                bad.setdefault(i, reason)
+            for i in sorted(bad):
+                if on_bad_row is None:
+                    raise ValueError(bad[i])
+                on_bad_row(i, bad[i])
+        except BaseException:
+            del (self.target.classes or [])[n_classes:]
+            raise
+        return target, bad
 
     def _unfit(self, cells: Cells) -> Iterator[tuple[int, str]]:
         """Rows with a cell that does not belong in its column, and the reason."""
@@ -203,6 +237,11 @@ class Encoder:
                 self._add(column.missing_feature)
         for name, _, column in self.lags.columns:
             self._add_column(column, levels[name])
+
+    def add_column(self, column: Column) -> None:
+        """A column that appears late: its features were 0 until now."""
+        self.columns.append(column)
+        self._add_column(column, [])
 
     def _add_column(self, column: Column, levels: list[str]) -> None:
         for feature in column.fixed_features():

@@ -65,6 +65,19 @@ class Lags:
         joined = [np.concatenate(values)[back] for values in zip(*pieces, strict=True)]
         return list(zip(columns, joined, strict=False))
 
+    def next(self, filled: Mapping[str, np.ndarray], target: np.ndarray) -> list[tuple[Column, np.ndarray]]:
+        """As `shifted`, of rows without a key, each of which may be the next one; nothing is kept of them."""
+        out = []
+        for name, lag, column in self.columns:
+            own = filled[name] if name != self.target.name else self._known_each(target)
+            series, n_past = self._series(name, own[:1])
+            known = n_past and not column.missing(series[:n_past]).all()
+            out.append((column, np.full(len(own), series[max(n_past - lag, 0)], own.dtype) if known else own))
+        return out
+
+    def _known_each(self, target: np.ndarray) -> np.ndarray:
+        return self.target.lagged(self.target_column.filled_each(self.target.labels(target)))
+
     def _labels_before(self, target: np.ndarray) -> np.ndarray:
         """The last label before each of the next rows, of whatever key, and after them."""
         labels = self.target.labels(target)

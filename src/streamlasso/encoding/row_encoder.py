@@ -64,11 +64,7 @@ class RowEncoder:
         encoder = ahead(self.encoder)
         for name, value in row.items():
             if name not in self.names and value is not None:
-                column = detect_column(name, _cells([value]))
-                encoder.columns.append(column)
-                for feature in column.fixed_features():
-                    encoder.place[feature] = len(encoder.features)
-                    encoder.features.append(feature)
+                encoder.add_column(detect_column(name, _cells([value])))
         return encoder
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ from streamlasso._progressive import learn_rows
 from streamlasso.baselines import LAST, MEAN, SEASON, ClassBaselines, Compared, NumberBaselines
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.encoding import Target
+from streamlasso.encoding.encoder import Encoded
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of
 from streamlasso.families import Family
@@ -162,6 +165,22 @@ class Learning:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
+    def pieces(
+        self, rows: Encoded, features: list[str], room: Callable[[], int] = lambda: sys.maxsize
+    ) -> Iterator[slice]:
+        """Parts of the rows within which no feature or class appears, of `room` rows at most; before a part is given
+        there is room for those that it needs."""
+        n_rows, start = len(rows.target), 0
+        n_classes = np.maximum.accumulate(rows.target) + 1 if self.classes else np.zeros(n_rows, int)
+        while start < n_rows:
+            self.widen(features[: rows.width[start]])
+            self.add_classes(int(n_classes[start]))
+            same = (rows.width == rows.width[start]) & (n_classes <= self.n_classes)
+            n_same = int(np.argmin(np.append(same[start:], False)))
+            stop = start + min(room(), n_same)
+            yield slice(start, stop)
+            start = stop
+
     def learn(self, X: np.ndarray, values: np.ndarray, keys: np.ndarray | None = None) -> Outcomes:
         """Predict, then learn; rows without a target are predicted only."""
         X = np.ascontiguousarray(X)
@@ -199,6 +218,15 @@ class Learning:
         etas = {MODEL: eta[:, 0], **self.baselines.etas(values)}
         weights = np.tile(list(self.competition.now().values()), (len(eta), 1))
         return self.competition.blended(etas, weights)[:, None]
+
+    def blended_each(self, eta: np.ndarray) -> np.ndarray:
+        """eta of rows each of which may be the next one; nothing counts."""
+        if self.competition is None:
+            return eta
+        etas = NumberBaselines(self.family, **self.baselines.state()).etas(np.full(1, np.nan))
+        competing = {MODEL: eta[:, 0], **{name: np.full(len(eta), each[0]) for name, each in etas.items()}}
+        weights = np.tile(list(self.competition.now().values()), (len(eta), 1))
+        return self.competition.blended(competing, weights)[:, None]
 
     def targets(self, values: np.ndarray, there: np.ndarray) -> list[np.ndarray]:
         """What each learner learns. Without a target, any value that the family accepts: such a row has weight 0."""

@@ -75,17 +75,8 @@ class RunState:
 
     def learn(self, rows: Encoded) -> list[Outcomes]:
         """Predict, then learn; in pieces, since features and classes appear, and stretches end, between two rows."""
-        outcomes, start = [], 0
-        n_classes = _classes_so_far(rows.target) if self.learning.classes else np.zeros(len(rows.target), int)
-        while start < len(rows.target):
-            self.learning.widen(self.encoder.features[: rows.width[start]])
-            self.learning.add_classes(int(n_classes[start]))
-            same = (rows.width == rows.width[start]) & (n_classes <= self.learning.n_classes)
-            n_same = int(np.argmin(np.append(same[start:], False)))
-            stop = start + min(self.summariser.room, n_same)
-            outcomes.append(self._learn_piece(rows, slice(start, stop)))
-            start = stop
-        return outcomes
+        pieces = self.learning.pieces(rows, self.encoder.features, lambda: self.summariser.room)
+        return [self._learn_piece(rows, piece) for piece in pieces]
 
     def _learn_piece(self, rows: Encoded, piece: slice) -> Outcomes:
         X = rows.X[piece, : rows.width[piece.start]]
@@ -116,10 +107,6 @@ def _rare_keys(key: str, rows: pyarrow.RecordBatch) -> list[str]:
     if n_rows < ENOUGH_ROWS or n_keys <= MOSTLY_DIFFERENT * n_rows:
         return []
     return [f"--key {key} has {n_keys:,} keys in the first {n_rows:,} rows: a model of so few rows has little to learn"]
-
-
-def _classes_so_far(places: np.ndarray) -> np.ndarray:
-    return np.maximum.accumulate(places) + 1
 
 
 def _as_text(times: np.ndarray | None, i: int) -> str:

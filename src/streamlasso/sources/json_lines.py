@@ -86,7 +86,7 @@ def object_in(text: bytes, where: str, bad_rows: BadRows) -> dict[str, Any] | No
 
 def batch_of(rows: list[dict[str, Any]], columns: list[str]) -> pyarrow.RecordBatch:
     """Rows with these columns; a missing key is a missing value."""
-    arrays = [_array([row.get(name) for row in rows]) for name in columns]
+    arrays = [array_of([row.get(name) for row in rows]) for name in columns]
     return pyarrow.RecordBatch.from_arrays(arrays, names=columns)
 
 
@@ -102,7 +102,7 @@ def _parts(key: str, value: Any) -> dict[str, Any]:
     return {f"{key}.{within}": part for within, part in value.items()} if isinstance(value, dict) else {key: value}
 
 
-def _array(values: list[Any]) -> pyarrow.Array:
+def array_of(values: list[Any]) -> pyarrow.Array:
     """Numbers, flags or text; a mixed column becomes text, as in a CSV file."""
     values = [None if isinstance(value, str) and value in MISSING else value for value in values]
     try:

@@ -1,0 +1,50 @@
+"""The command `serve`: options -> calls. Heavy modules are imported when it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def serve(
+    *,
+    store: Path,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    tokens: Path | None = None,
+    allow_host: tuple[str, ...] = (),
+    webhook: str | None = None,
+    rate: float | None = None,
+    max_body: int = 16_000_000,
+) -> int:
+    """Serve models that learn over HTTP, with a page that shows them.
+
+    Rows and labels come as JSON, predictions go back. What was acknowledged is on disk: after a crash the service
+    continues where it was. Needs the extra serve: pip install "streamlasso[serve]".
+
+    Example: streamlasso serve --store models
+
+    Example: streamlasso serve --store models --host 0.0.0.0 --tokens tokens.txt --allow-host models.example.org
+
+    Parameters
+    ----------
+    store
+        The directory with all that is kept; it is made if it is not there. One service at a time has it.
+    host
+        The address to listen on. Others than this machine's need --tokens.
+    port
+        The port; 0 is any that is free.
+    tokens
+        A file of bearer tokens, readable by its owner only: lines of a right (read, learn or admin), a token of 16
+        characters or more (or sha256: and its hash), and a name if you like.
+    allow_host
+        A name by which the service is addressed, besides that of --host; * allows all.
+    webhook
+        An address to which alarms are posted as JSON.
+    rate
+        Requests a second of one client, by token or address; no limit without it.
+    max_body
+        The largest body of a request, in bytes.
+    """
+    from streamlasso.serve.server import ServeOptions, serve_until_stopped
+
+    return serve_until_stopped(ServeOptions(store, host, port, tokens, allow_host, webhook, rate, max_body))

@@ -1,0 +1,163 @@
+"""A model in words and numbers: what `GET /models/{name}` and its history answer. On the engine's thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from streamlasso.core.engine import Engine
+from streamlasso.serve.history import stretch
+from streamlasso.serve.live import Live, iso
+from streamlasso.serve.model import LiveModel
+from streamlasso.serve.problems import Problem
+from streamlasso.serve.rows import Row
+
+#: Coefficients that are listed, and the inclusion from which on those are that are 0.
+MOST_LISTED, LEAST_INCLUSION = 200, 0.05
+#: Points of an event.
+MOST_POINTS = 50
+
+
+def short(live: Live) -> dict[str, Any]:
+    """One line of the list of models."""
+    model, recent = live.model, live.model.scores.means()
+    return {
+        "name": live.name,
+        "created": iso(live.created),
+        "target": live.settings.target,
+        "family": family_of(live),
+        "n_rows": model.n_rows,
+        "n_features": 0 if model.encoder is None else len(model.encoder.features),
+        "loss": recent["model"],
+        "baseline": recent["baseline"],
+        "persistence": recent["persistence"],
+        "n_waiting": live.n_waiting,
+        "last_learn": iso(model.last_learn),
+        "alarms": sorted({kind for kind, _ in model.watch.firing}),
+    }
+
+
+def described(live: Live) -> dict[str, Any]:
+    """All that is known of a model."""
+    model, learning = live.model, live.model.learning
+    firing = model.watch.firing.values()
+    return {
+        "name": live.name,
+        "created": iso(live.created),
+        "settings": msgspec.to_builtins(live.settings),
+        "target": live.settings.target,
+        "family": family_of(live),
+        "classes": None if learning is None or not learning.classes else list(map(str, learning.labels)),
+        "n_rows": model.n_rows,
+        "n_predictions": live.n_predictions,
+        "n_waiting": live.n_waiting,
+        "n_expired": live.n_expired,
+        "last_learn": iso(model.last_learn),
+        "rows_per_second": live.rows_per_second(),
+        "notes": [] if model.encoder is None else model.encoder.notes,
+        "loss_name": None if learning is None else learning.family.deviance_name or learning.family.loss_name,
+        "loss": model.scores.means(),
+        "recent": model.scores.recent_means(),
+        "features": [] if model.encoder is None else model.encoder.features,
+        "models": [] if learning is None else _models(model),
+        "alarms": [{"kind": a.kind, "since": iso(a.time), "row": a.row, "detail": a.detail} for a in firing],
+        "errors": list(live.errors),
+    }
+
+
+def family_of(live: Live) -> str:
+    encoder = live.model.encoder
+    return live.settings.family if encoder is None else encoder.target.family
+
+
+def _models(model: LiveModel) -> list[dict[str, Any]]:
+    """The selected model, or one for each class."""
+    learning = model.learning
+    assert learning is not None
+    labels: list[Any] = list(map(str, learning.labels)) if len(learning.learners) > 1 else [None]
+    return [_model(model, label, learner) for label, learner in zip(labels, learning.learners, strict=True)]
+
+
+def _model(model: LiveModel, label: Any, learner: Engine) -> dict[str, Any]:
+    assert model.encoder is not None
+    one = learner.single()
+    coef, inclusion = np.asarray(one.coef), learner.inclusion()
+    n = min(len(coef), len(inclusion), len(model.spread.mean))
+    size = np.abs(coef[:n]) * model.spread.deviations[:n]
+    shares = size / size.sum() if size.sum() > 0 else size
+    shown = [j for j in np.lexsort((-inclusion[:n], -shares)) if coef[j] != 0 or inclusion[j] >= LEAST_INCLUSION]
+    return {
+        "class": label,
+        "lam": one.lam,
+        "lam_max": one.lam_max,
+        "memory": learner.effective_size,
+        "since": one.since,
+        "kind": one.kind,
+        "weight": one.weight,
+        "n_active": int(np.count_nonzero(coef)),
+        "intercept": one.intercept,
+        "coefficients": [
+            {
+                "feature": model.encoder.features[j],
+                "coef": float(coef[j]),
+                "inclusion": float(inclusion[j]),
+                "importance": float(shares[j]),
+            }
+            for j in shown[:MOST_LISTED]
+        ],
+    }
+
+
+def history(live: Live, points: int, start: int | None, stop: int | None) -> dict[str, Any]:
+    """The last rows as columns of points, and the alarms as marks."""
+    kept, watch = live.model.history, live.model.watch
+    first = kept.first if start is None else max(start, kept.first)
+    last = kept.n_rows if stop is None else min(stop, kept.n_rows)
+    marks = [alarm for alarm in watch.marks if first <= alarm.row < max(last, first + 1)]
+    return {
+        "name": live.name,
+        "first": kept.first,
+        "n_rows": kept.n_rows,
+        "stretch": stretch(max(last - first, 0), points),
+        "columns": kept.points(first, max(last, first), points),
+        "marks": [
+            {"row": a.row, "time": a.time, "kind": a.kind, "detail": a.detail, "firing": a.firing} for a in marks
+        ],
+    }
+
+
+def news(live: Live, since: int) -> dict[str, Any]:
+    """The rows after a number of rows, as an event."""
+    kept = live.model.history
+    pace = live.rows_per_second()
+    return {"model": live.name, "n_rows": kept.n_rows, "rows_per_second": pace} | {
+        "columns": kept.points(since, kept.n_rows, MOST_POINTS)
+    }
+
+
+def explained(live: Live, id: str, row: Row, answer: dict[str, Any]) -> dict[str, Any]:
+    """Why a waiting row is predicted as it would be now."""
+    model = live.model
+    if model.encoder is None or model.learning is None:
+        raise Problem(409, "the model has learnt nothing yet: there is nothing to explain")
+    X = model.features([row])
+    estimator, features = model.learning.estimator, model.encoder.features
+    n = model.learning.learners[0].n_features
+    found = estimator.explain(X[:, :n])
+    labels: list[Any] = list(map(str, model.learning.labels)) if isinstance(found, list) else [None]
+    parts = [
+        {
+            "class": label,
+            "eta": why.eta,
+            "baseline": why.baseline,
+            "contributions": [
+                {"feature": features[j], "value": float(X[0, j]), "contribution": float(why.contributions[j])}
+                for j in np.argsort(-np.abs(np.asarray(why.contributions)), kind="stable").tolist()
+                if why.contributions[j] != 0
+            ][:MOST_LISTED],
+        }
+        for label, why in zip(labels, found if isinstance(found, list) else [found], strict=True)
+    ]
+    return {"id": id, "prediction": answer["prediction"], "parts": parts}

@@ -1,0 +1,277 @@
+"""The thread that writes to the store: many requests, one transaction."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from streamlasso.serve.jobs import Promise, Worker, keep_all, logger
+from streamlasso.serve.live import Entry, LearnJob, Live, PredictJob
+from streamlasso.serve.problems import Full, Problem
+from streamlasso.serve.rows import JsonRows, Row, Value
+from streamlasso.serve.settings import ModelSettings
+from streamlasso.serve.store import Answer, Checkpoint, Registered, Store
+
+#: The upper ends of the histogram of commits, in seconds.
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+FULL = Problem(507, "the disk of the store is full: nothing was learnt, predictions go on; try again when it has room")
+
+
+class Writer(Worker):
+    """Has the store to itself.
+
+    inflight : by model and id, entries that are in the log, and whose answers are not in the store yet
+    answered : answers, and ids that were refused, which the engine adds and the next transaction takes
+    on_full : is told whether the disk is full
+    """
+
+    def __init__(self, store: Store, on_full: Callable[[bool], None]) -> None:
+        super().__init__("writer")
+        self.store, self.on_full = store, on_full
+        self.inflight: dict[tuple[int, str], Entry] = {}
+        self.answered: deque[Answer | tuple[int, str]] = deque()
+        self.part = store.last_part()
+        self.is_full = False
+        self.n_logged = store.n_logged()
+        self.commits = [0] * (len(BUCKETS) + 1)
+        self.commit_seconds = 0.0
+
+    # --- rows to learn ------------------------------------------------------------------------------------------------
+
+    def log(self, jobs: list[LearnJob], then: Callable[[list[LearnJob]], None]) -> None:
+        """Put the jobs into the log; those that are not refused go on."""
+        ready: list[LearnJob] = []
+        refused: list[Promise] = []
+        added: list[tuple[int, str]] = []
+        self.part += 1
+        n_before = self.n_logged
+
+        def write() -> None:
+            now = time.time()
+            for job in jobs:
+                try:
+                    for entry in job.entries:
+                        self._find(job.live, entry)
+                except Problem as problem:
+                    job.promise.result = problem
+                    refused.append(job.promise)
+                    continue
+                job.time = now
+                added.extend(self._log(job, now))
+                ready.append(job)
+
+        try:
+            self._commit(write)
+        except BaseException as error:
+            for key in added:
+                self.inflight.pop(key, None)
+            self.n_logged = n_before
+            for job in jobs:
+                job.promise.result = _as_problem(error)
+            keep_all([job.promise for job in jobs])
+            then([])
+            return
+        for job in ready:
+            job.live.n_waiting -= sum(entry.from_waiting for entry in job.entries)
+        keep_all(refused)
+        then(ready)
+
+    def _find(self, live: Live, entry: Entry) -> None:
+        """Look up the id: it may be one that was learnt, or one whose row waits."""
+        if not live.is_there:
+            raise Problem(404, f"the model {live.name!r} was deleted")
+        if entry.id is None:
+            return
+        before = self.inflight.get((live.number, entry.id))
+        learnt = self.store.answer(live.number, entry.id) if before is None else (before.label, b"")
+        if learnt is not None:
+            if learnt[0] != entry.label:
+                raise Problem(409, f"the id {entry.id!r} was learnt with another label: use another id")
+            entry.same_as, entry.answer = before, learnt[1] if before is None else None
+            return
+        waiting = self.store.waiting(live.number, entry.id)
+        if waiting is not None:
+            row = msgspec.json.decode(waiting[0], type=Row)
+            if entry.rows is not None and entry.rows.dicts() != [row]:
+                raise Problem(409, f"the id {entry.id!r} was predicted with another row: leave the row out")
+            entry.rows = JsonRows([row], msgspec.json.decode(entry.label, type=list[Value]))
+            entry.from_waiting = True
+        elif entry.rows is None and self.store.has_expired(live.number, entry.id):
+            raise Problem(410, f"the row with the id {entry.id!r} waited too long for its label: send the row again")
+        elif entry.rows is None:
+            raise Problem(404, f"no row with the id {entry.id!r} waits for its label: send the row with it")
+
+    def _log(self, job: LearnJob, now: float) -> list[tuple[int, str]]:
+        """The ids that are in the log now."""
+        added, number = [], job.live.number
+        for entry in job.entries:
+            if not entry.is_new:
+                continue
+            assert entry.rows is not None
+            rows = entry.rows.packed()
+            entry.n_bytes = len(rows)
+            entry.seq = self.store.log(self.part, number, entry.id, now, entry.kind, rows)
+            self.n_logged += 1
+            if entry.from_waiting:
+                assert entry.id is not None
+                self.store.wait_no_more(number, entry.id)
+            if entry.id is not None:
+                self.inflight[number, entry.id] = entry
+                added.append((number, entry.id))
+        return added
+
+    # --- rows that wait -----------------------------------------------------------------------------------------------
+
+    def keep_waiting(self, jobs: list[PredictJob], expired: Callable[[Live, int], None]) -> None:
+        """Rows that were predicted, and wait for their labels."""
+        dropped: list[tuple[Live, int]] = []
+
+        def write() -> None:
+            now = time.time()
+            for job in jobs:
+                try:
+                    answers = [self._wait(job, i, now) for i in range(len(job.rows))]
+                    job.promise.result = answers
+                except Problem as problem:
+                    job.promise.result = problem
+            for live in {job.live for job in jobs}:
+                if self.store.n_waiting(live.number) > live.settings.waiting_most if _is_near(live) else False:
+                    dropped.append((live, self.store.expire(live.number, 0.0, live.settings.waiting_most)))
+
+        try:
+            self._commit(write)
+        except BaseException as error:
+            for job in jobs:
+                job.promise.result = _as_problem(error)
+            dropped = []
+        else:
+            for live in {job.live for job in jobs}:
+                live.n_waiting = self.store.n_waiting(live.number)
+        keep_all([job.promise for job in jobs])
+        for live, n in dropped:
+            expired(live, n)
+
+    def _wait(self, job: PredictJob, i: int, now: float) -> dict[str, Any]:
+        """The answer to a row: the first one, if it was given before."""
+        assert job.ids is not None
+        number, id, answer = job.live.number, job.ids[i], job.answers[i]
+        row = msgspec.json.encode(job.rows[i])
+        before = self.store.waiting(number, id)
+        if before is not None:
+            if msgspec.json.decode(before[0]) != job.rows[i]:
+                raise Problem(409, f"the id {id!r} was given to another row, which waits for its label")
+            return msgspec.json.decode(before[1])
+        if (number, id) in self.inflight or self.store.answer(number, id) is not None:
+            raise Problem(409, f"the id {id!r} was learnt already: use another id")
+        if not job.live.is_there:
+            raise Problem(404, f"the model {job.live.name!r} was deleted")
+        self.store.wait(number, id, now, row, msgspec.json.encode(answer))
+        job.live.n_waiting += 1
+        return answer
+
+    def expire(self, lives: list[Live], expired: Callable[[Live, int], None]) -> None:
+        """Drop rows that waited too long."""
+        for live in lives:
+            if live.is_there and live.n_waiting:
+                self._expire(live, expired)
+
+    def _expire(self, live: Live, expired: Callable[[Live, int], None]) -> None:
+        found: list[int] = []
+
+        def write() -> None:
+            before = time.time() - live.settings.waiting_age
+            found.append(self.store.expire(live.number, before, live.settings.waiting_most))
+
+        try:
+            self._commit(write)
+        except Full:
+            return
+        if found[0]:
+            live.n_waiting = self.store.n_waiting(live.number)
+            expired(live, found[0])
+
+    # --- models -------------------------------------------------------------------------------------------------------
+
+    def create(self, name: str, settings: ModelSettings, promise: Promise, then: Callable[[Live], None]) -> None:
+        text = msgspec.json.encode(settings).decode()
+        made: list[int] = []
+        try:
+            self._commit(lambda: made.append(self.store.add_model(name, text)))
+        except BaseException as error:
+            promise.result = _as_problem(error)
+        else:
+            live = Live(Registered(made[0], name, text, time.time(), 0), settings)
+            then(live)
+            promise.result = live
+        keep_all([promise])
+
+    def delete(self, live: Live, promise: Promise) -> None:
+        try:
+            self._commit(lambda: self.store.remove_model(live.number))
+        except BaseException as error:
+            promise.result = _as_problem(error)
+        else:
+            live.is_there = False
+            self.n_logged = self.store.n_logged()
+        keep_all([promise])
+
+    def save(self, live: Live, checkpoint: Checkpoint, then: Callable[[Live, Checkpoint, bool], None]) -> None:
+        """A checkpoint; `then` is told whether it is on disk."""
+        try:
+            if live.is_there:
+                self._commit(lambda: self.store.save(checkpoint))
+                self.n_logged = self.store.n_logged()
+        except Full:
+            then(live, checkpoint, False)
+            return
+        then(live, checkpoint, True)
+
+    def row_of(self, live: Live, id: str, promise: Promise) -> None:
+        """The waiting row with this id."""
+        promise.result = self.store.waiting(live.number, id)
+        keep_all([promise])
+
+    # --- transactions -------------------------------------------------------------------------------------------------
+
+    def _commit(self, write: Callable[[], None]) -> None:
+        """One transaction, which takes with it the answers since the last one."""
+        answers = [self.answered.popleft() for _ in range(len(self.answered))]
+        begun = time.perf_counter()
+        try:
+            with self.store.transaction():
+                self.store.add_answers(answer for answer in answers if isinstance(answer, Answer))
+                write()
+        except BaseException as error:
+            self.answered.extendleft(reversed(answers))
+            if isinstance(error, Full):
+                self._tell(True)
+            raise
+        seconds = time.perf_counter() - begun
+        self.commits[bisect_left(BUCKETS, seconds)] += 1
+        self.commit_seconds += seconds
+        for answer in answers:
+            self.inflight.pop((answer[0], answer[1]), None)
+        self._tell(False)
+
+    def _tell(self, full: bool) -> None:
+        if full != self.is_full:
+            self.is_full = full
+            self.on_full(full)
+
+
+def _is_near(live: Live) -> bool:
+    """Whether so many rows may wait that it is worth counting them."""
+    return live.n_waiting >= live.settings.waiting_most
+
+
+def _as_problem(error: BaseException) -> Problem:
+    if isinstance(error, Full):
+        return FULL
+    logger.error("a transaction failed: %s: %s", type(error).__name__, error)
+    return Problem(500, "the store refused the transaction: nothing was changed by it; the log of the service says why")

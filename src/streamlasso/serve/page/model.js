@@ -4,12 +4,12 @@ import { Chart, short } from "./charts.js";
 import { Points } from "./points.js";
 import { Events, get } from "./service.js";
 
-const MOST_POINTS = 1200, MOST_LISTED = 30, MOST_FEATURES = 20;
+const MOST_POINTS = 800, MOST_LISTED = 30, MOST_FEATURES = 20;
 const RANGES = [["All rows", 0], ["Last 10,000", 10000], ["Last 1,000", 1000], ["Last 200", 200]];
 //: Rows over which losses are averaged at least.
 const FEWEST = 20;
-//: Milliseconds between two looks at the coefficients.
-const PACE = 1000;
+//: Milliseconds between two looks at the coefficients, and between two pictures of what is read.
+const PACE = 1000, SLOW = 250;
 const element = (id) => document.getElementById(id);
 const percent = (share) => `${(100 * share).toFixed(share < 0.1 && share > 0 ? 1 : 0)} %`;
 
@@ -161,15 +161,30 @@ export class ModelView {
     const losses = ["loss", "baseline", "persistence"].map((name) => points.rolling(name, over));
     this.charts.fit.draw([row, ...this.fit(over)], marks);
     this.charts.loss.draw([row, ...losses], marks);
-    for (const name of ["lam", "memory", "active"]) this.charts[name].draw([row, points[name]], marks);
-    element("loss-title").textContent = this.facts
+    element("model").dataset.drawn = points.last;
+    this.slowly(() => this.drawRest(over, losses));
+  }
+
+  // What is read rather than watched: four times a second, and once more after the last time.
+  slowly(act) {
+    this.latest = act;
+    this.resting ??= setTimeout(() => {
+      this.resting = undefined;
+      this.latest();
+    }, SLOW);
+  }
+
+  drawRest(over, losses) {
+    const points = this.points, last = (values) => short(values.at(-1) ?? null);
+    for (const name of ["lam", "memory", "active"]) {
+      this.charts[name].draw([points.row, points[name]], this.marks ?? []);
+      this.charts[name].describe(`${name} ${last(points[name])}`);
+    }
+    element("loss-title").textContent = this.facts?.loss_name
       ? `${this.facts.loss_name[0].toUpperCase()}${this.facts.loss_name.slice(1)}, mean of ${short(over)} rows` : "Loss";
-    const last = (values) => short(values.at(-1) ?? null);
     this.charts.fit.describe(`Predicted and actual up to row ${short(points.last)}: ${last(points.prediction)}, ${last(points.y)}`);
     this.charts.loss.describe(`Loss of the model ${last(losses[0])}, of the running mean ${last(losses[1])}, of persistence ${last(losses[2])}`);
-    for (const name of ["lam", "memory", "active"]) this.charts[name].describe(`${name} ${last(points[name])}`);
     this.numbers();
-    element("model").dataset.drawn = points.last;
   }
 
   // Of two classes the share that came and the mean probability: 0 and 1, row by row, cannot be read.

@@ -44,3 +44,14 @@ def test_what_the_image_is_built_from_is_there_and_not_ignored():
 def test_the_rules_fire_when_they_should():
     passes(PROMTOOL, "check", "rules", "prometheus-rules.yml")
     passes(PROMTOOL, "test", "rules", "prometheus-rules-test.yml")
+
+
+def test_the_rules_ask_for_what_the_service_tells():
+    from streamlasso.serve import metrics
+
+    rules = (ROOT / "deploy" / "prometheus-rules.yml").read_text(encoding="utf-8")
+    told = Path(metrics.__file__).read_text(encoding="utf-8")
+    asked = set(re.findall(r"\bstreamlasso_(\w+)", rules))
+    assert len(asked) > 5
+    for name in asked:
+        assert f'"{name}"' in told or re.sub("^recent_", "", name) in told, name

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns
 from streamlasso._files import make_directory
 from streamlasso._text import count, number
+
+if TYPE_CHECKING:
+    from streamlasso.run.options import Options
+    from streamlasso.run.watching import Watcher
 
 
 def run(
@@ -26,6 +31,8 @@ def run(
     every: int = 10_000,
     on_error: Literal["stop", "skip"] = "stop",
     max_keys: int | None = None,
+    live: Annotated[bool, ONE_WAY] = False,
+    port: int = 8000,
     quiet: Annotated[bool, ONE_WAY] = False,
 ) -> int:
     """Learn a file, a pipe or a Kafka topic row by row; write predictions, a report, and the model.
@@ -43,6 +50,8 @@ def run(
     Example: streamlasso run sales.csv --target sold --key shop
 
     Example: streamlasso run kafka://broker/rows --target y --predictions kafka://broker/predicted --checkpoint run.ckpt
+
+    Example: streamlasso run data.csv --target y --live
 
     Example: tail -n +1 -f data.csv | streamlasso run - --target y --predictions - --quiet
 
@@ -79,6 +88,10 @@ def run(
         What to do about a row that cannot be read: stop, or skip it.
     max_keys
         The models of keys in memory at a time; the least recently used wait on disk. Left out: all.
+    live
+        Show the run on a page while it learns, and after its end until Ctrl-C. Needs the extra serve.
+    port
+        The port of that page, on this machine only; 0 is any that is free.
     quiet
         Print only errors.
     """
@@ -104,7 +117,13 @@ def run(
         **chosen,
     )
     make_directory(out)
-    return run_and_report(options, quiet=quiet)
+    with open_page(options, port) if live else nullcontext() as watcher:
+        return run_and_report(options, quiet=quiet, watcher=watcher)
+
+
+def open_page(options: Options, port: int) -> AbstractContextManager[Watcher]:
+    """The page of `--live`; the service is above this room, so `streamlasso.cli` puts it here."""
+    raise NotImplementedError
 
 
 def predict(

@@ -24,14 +24,15 @@ from streamlasso.run.rows import prediction_columns, prediction_rows, trace_rows
 from streamlasso.run.state import RunState
 from streamlasso.run.trace_file import TraceFile
 from streamlasso.run.view import Quiet, View
+from streamlasso.run.watching import Nobody, Watcher
 from streamlasso.sources.base import Block
 
 
 class Run:
     """A run, at some row of its stream (`state`). `go` learns all rows, `summary` is the run so far."""
 
-    def __init__(self, options: Options, view: View | None = None) -> None:
-        self.options, self.view = options, view or Quiet()
+    def __init__(self, options: Options, view: View | None = None, watcher: Watcher | None = None) -> None:
+        self.options, self.view, self.watcher = options, view or Quiet(), watcher or Nobody()
         self.interruption = Interruption()
         self.resumed = options.checkpoint is not None and options.checkpoint.exists()
         positions: dict[str, Any] = {}
@@ -82,7 +83,8 @@ class Run:
                 for block in self._remaining():
                     cells = self.state.encoder.read(block.rows)
                     for part, first in self._chunks(cells):
-                        self._learn(part, block, first)
+                        with self.watcher.turn():
+                            self._learn(part, block, first)
                         if self.interruption.came:
                             return False
             except KeyboardInterrupt:
@@ -137,7 +139,9 @@ class Run:
         if self.options.checkpoint is not None:
             self.data.learnt(block, first, len(cells))
         if len(rows.target):
-            self._write(rows, self.state.learn(rows), block.origins(first + rows.place))
+            outcomes = self.state.learn(rows)
+            self._write(rows, outcomes, block.origins(first + rows.place))
+            self.watcher.learnt(self, rows, outcomes)
             self._show()
         if self.options.checkpoint is not None and self.state.position % self.options.every == 0:
             self.save(self.options.checkpoint)

@@ -90,7 +90,8 @@ export class Chart {
     ctx.lineWidth = devicePixelRatio;
     ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
     ctx.beginPath();
-    for (const mark of this.marks) {
+    // Where an alarm begins; the list says where it ends.
+    for (const mark of this.marks.filter((each) => each.firing)) {
       if (mark.row < plot.scales.x.min || mark.row > plot.scales.x.max) continue;
       const x = Math.round(plot.valToPos(mark.row, "x", true));
       ctx.moveTo(x, bbox.top);

@@ -7,7 +7,7 @@ SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd
 # The package as import-linter should see it: a cimport is an import.
 IMPORTS := build/imports
 
-.PHONY: demo test attack sanitize lint lint-github docs format bench wheel clean
+.PHONY: demo test test-oldest attack fuzz sanitize lint lint-github docs format bench wheel clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/installed
@@ -20,6 +20,19 @@ test: $(VENV)/with-test
 MINUTES ?= 60
 attack: $(VENV)/with-test
 	$(BIN)/python tests/attack/long.py --minutes $(MINUTES)
+
+# Bytes that reach new lines of the readers are kept and changed further; atheris has wheels for Linux alone.
+fuzz: $(VENV)/with-test
+	$(PIP) atheris
+	$(BIN)/python tests/attack/fuzz.py load --seconds $$((30 * $(MINUTES)))
+	$(BIN)/python tests/attack/fuzz.py rows --seconds $$((30 * $(MINUTES)))
+
+# The lowest version of every dependency that pyproject.toml allows, in an environment of its own.
+test-oldest: $(VENV)/with-compiler
+	$(PIP) uv
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/oldest
+	$(BIN)/uv pip install --quiet --python build/oldest --resolution lowest-direct '.[test]'
+	build/oldest/bin/pytest --numprocesses 2
 
 # The compiled parts with checks of addresses and of undefined behaviour, in a folder of their own, and random streams
 # and forged files through them. Python itself has no such checks, so the library of the compiler is loaded first.

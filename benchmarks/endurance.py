@@ -7,12 +7,14 @@ mean zero), divided by lam_max.
 
 import argparse
 import gc
+import time
+from itertools import islice
 
 import numpy as np
 import psutil
 
 from common import batches, report
-from streamlasso import RAPRegressor
+from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso.memories import Forgetting, Window
 from streamlasso.tuners import LogRMS
 
@@ -20,6 +22,7 @@ P = 20
 START = 1_000
 BATCH = 1_000
 FORGOTTEN = 1e-18
+LONG = 10_000
 MEMORIES = [Forgetting(0.9), Forgetting(0.99), Forgetting(0.999), Forgetting(1.0), Window(200)]
 
 
@@ -80,10 +83,37 @@ def endure(memory: Forgetting | Window, X: np.ndarray, y: np.ndarray) -> dict[st
     }
 
 
+def endure_long(name: str, model: RAPRegressor | RAPClassifier, n_rows: int) -> dict[str, str]:
+    """A stream that is never whole in memory: time per row and size, of the second piece and of the last."""
+    times, sizes, violations = [], [], []
+    for X, y in islice(batches(P, LONG), n_rows // LONG):
+        begun = time.process_time()
+        model.partial_fit(X, y if isinstance(model, RAPRegressor) else y > 0)
+        times.append((time.process_time() - begun) / LONG)
+        if len(times) == 2 or len(times) == n_rows // LONG:
+            sizes.append(resident())
+            if isinstance(model, RAPRegressor):
+                violations.append(violation(model, X, y))
+    return {
+        "model": name,
+        "rows": f"{model.n_seen_:,}",
+        "us per row, after 20,000": f"{1e6 * times[1]:.2f}",
+        "last": f"{1e6 * np.median(times[-5:]):.2f}",
+        "violation, after 20,000 and last": ", ".join(f"{each:.1e}" for each in violations),
+        "RSS": ", ".join(f"{each:.1f}" for each in sizes) + " MiB",
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    n = 100_000 if parser.parse_args().quick else 1_000_000
+    parser.add_argument("--long", action="store_true", help="ten million rows, and a million of classes by the default")
+    given = parser.parse_args()
+    n = 100_000 if given.quick else 1_000_000
+    if given.long:
+        one = RAPRegressor(memory=Forgetting(0.99), tuner=LogRMS())
+        table = [endure_long("LogRMS", one, 10 * n), endure_long("default, classes", RAPClassifier(), n)]
+        return report("endurance_long", table)
     X, y = next(batches(P, n))
     report("endurance", [endure(memory, X, y) for memory in MEMORIES])
 

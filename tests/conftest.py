@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,24 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if os.name != "posix" and item.get_closest_marker("posix"):
             item.add_marker(pytest.mark.skip(reason="needs signals, file modes or limits that this system lacks"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Tests of a file that share a fixture run in one process, which makes it once; all others one by one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneProcessForShared(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return file if _shares_a_fixture(config.rootpath / file) else nodeid
+
+    return OneProcessForShared(config, log)
+
+
+@cache
+def _shares_a_fixture(path):
+    return 'scope="module"' in path.read_text()
 
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"

@@ -46,15 +46,24 @@ def load(cls: Any, path: Any) -> Any:
 
 def load_with_notes(classes: Sequence[Any], path: Any) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
     """The estimator, of one of these classes, and the notes and arrays that `save` was given with it."""
+    _, model, notes, arrays = read(path)
+    try:
+        return compact.from_bytes(classes, model), notes, arrays
+    except Refusal as refusal:
+        raise ValueError(f"{os.fspath(path)!r}: {refusal}") from refusal.__cause__
+
+
+def read(path: Any) -> tuple[str, bytes, dict[str, Any], dict[str, np.ndarray]]:
+    """What a file holds: the name of a class, the bytes of a model of it, notes and arrays."""
     with open(path, "rb") as file:
         data = file.read()
     try:
-        record = _record(data)
-        tensors = _tensors(data)
-        estimator = compact.from_bytes(classes, tensors.pop(MODEL).tobytes())
+        record, tensors = _record(data), _tensors(data)
     except Refusal as refusal:
         raise ValueError(f"{os.fspath(path)!r}: {refusal}") from refusal.__cause__
-    return estimator, record["notes"], {name.removeprefix(NOTED): array for name, array in sorted(tensors.items())}
+    model = tensors.pop(MODEL).tobytes()
+    arrays = {name.removeprefix(NOTED): array for name, array in sorted(tensors.items())}
+    return str(record.get("class")), model, record["notes"], arrays
 
 
 def from_bytes(cls: Any, data: bytes) -> Any:

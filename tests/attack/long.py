@@ -124,30 +124,21 @@ def _bytes(rng, data):
 
 
 def hostile_rows(rng, folder):
-    """Files of 50 rows with hostile cells, in three formats: read, skipped or refused in one line."""
+    """Files of 50 to 5,000 rows with hostile cells, in three formats: read, skipped or refused in one line."""
     while True:
+        n = int(rng.choice([50, 500, 5000]))
         names = ["x", str(rng.choice(["z", "[/b]", "=z", "a,b"])), "y"]
-        rows = [[f"{value:.3f}" for value in row] for row in rng.normal(size=(50, 3))]
-        for _ in range(rng.integers(1, 20)):
-            rows[rng.integers(50)][rng.integers(3)] = CELLS[rng.integers(len(CELLS))]
+        rows = [[f"{value:.3f}" for value in row] for row in rng.normal(size=(n, 3))]
+        for _ in range(rng.integers(1, n // 3)):
+            rows[rng.integers(n)][rng.integers(3)] = CELLS[rng.integers(len(CELLS))]
         path = folder / f"data.{['csv', 'jsonl', 'tsv'][rng.integers(3)]}"
         _write(path, names, rows)
         errors = StringIO()
         with redirect_stderr(errors):
-            options = [
-                "--target",
-                "y",
-                "--out",
-                str(folder / "out"),
-                "--on-error",
-                "skip",
-                "--quiet",
-                "--tuner",
-                "logrms",
-            ]
-            status = main(["run", str(path), *options])
+            places = ["--target", "y", "--out", str(folder / "out")]
+            status = main(["run", str(path), *places, "--on-error", "skip", "--quiet", "--tuner", "logrms"])
         fine = status in (0, 2) and errors.getvalue().count("\n") <= 1 and "\x1b" not in errors.getvalue()
-        for _ in range(50):
+        for _ in range(n):
             yield fine
 
 

@@ -108,12 +108,12 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(stage, cluster, row
     class Killed(BaseException):
         pass
 
-    from streamlasso.run import checkpoints as module
+    from streamlasso import checkpoint as module
 
     for last in (1, 2, 4):
         calls = []
 
-        def save(*arguments, calls=calls, last=last, save=module.checkpoint.save):
+        def save(*arguments, calls=calls, last=last, save=module.save):
             calls.append(1)
             if len(calls) == last and stage == "before":
                 raise Killed
@@ -122,7 +122,7 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(stage, cluster, row
                 raise Killed
 
         with monkeypatch.context() as patch:
-            patch.setattr(module.checkpoint, "save", save)
+            patch.setattr(module, "save", save)
             with pytest.raises(Killed):
                 Run(options).go()
     run = Run(options)

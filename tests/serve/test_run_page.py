@@ -114,6 +114,16 @@ def test_a_pipe_is_shown_as_its_rows_come(lines, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
+def test_text_is_not_shown(tmp_path, capsys):
+    words = ["good", "bad", "fine", "poor"]
+    (tmp_path / "mails.csv").write_text(
+        "t,y\n" + "".join(f"{words[i % 4]} {words[i % 3]},{i % 2}\n" for i in range(99))
+    )
+    command = ["run", str(tmp_path / "mails.csv"), "--target", "y", "--text", "t", "--out", str(tmp_path / "out")]
+    assert main([*command, "--live", "--port", "0"]) == 2
+    assert "leave it out" in capsys.readouterr().err
+
+
 def test_a_port_that_is_taken_and_an_extra_that_is_missing(lines, tmp_path, capsys, monkeypatch):
     (tmp_path / "rows.csv").write_text("x,z,y\n" + "".join(lines))
     command = ["run", str(tmp_path / "rows.csv"), "--target", "y", "--out", str(tmp_path / "out"), "--live", "--port"]

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pyarrow
 
-from streamlasso._text import shortened
+from streamlasso._text import count, shortened
 from streamlasso.core.values import LARGEST
 from streamlasso.encoding import reading
 from streamlasso.encoding.columns import MOST_LEVELS, OTHER, Column, column_from
 from streamlasso.encoding.joined_times import JoinedTime
 from streamlasso.encoding.lags import Lags
+from streamlasso.encoding.sparse_columns import SparseColumn
 from streamlasso.encoding.suggestions import suggestion
 from streamlasso.encoding.target import Target
 
@@ -53,6 +54,7 @@ class Encoded(NamedTuple):
     time : the values of the time column, or None
     place : the number of each row among the rows given; those that cannot be read are left out
     keys : the key of each row, or None
+    weights : the weight of each row, or None
     """
 
     X: np.ndarray
@@ -61,6 +63,11 @@ class Encoded(NamedTuple):
     time: np.ndarray | None
     place: np.ndarray
     keys: np.ndarray | None = None
+    weights: np.ndarray | None = None
+
+    def part(self, rows: slice) -> np.ndarray:
+        """The features of some rows, as wide as at the first of them; rows of dicts have no width."""
+        return self.X[rows] if self.X.ndim == 1 else self.X[rows, : self.width[rows.start]]
 
 
 class Encoder:
@@ -70,6 +77,7 @@ class Encoder:
     season : the number of rows in a season, if there is one
     in_time : whether the rows are in the order of time, or are series one after the other that are
     key : the column with the key of each row, if there is one; lags are those of the same key
+    sparse : columns of many features (`sparse_encoder.py`), none here
     unseen : of columns that were encoded without growing, the levels that have no feature, and how often they occur
 
     >>> import pyarrow
@@ -83,6 +91,8 @@ class Encoder:
            [0., 1., 0.],
            [0., 1., 1.]])
     """
+
+    sparse: list[SparseColumn] = []  # noqa: RUF012 (of a subclass)
 
     def __init__(
         self,
@@ -115,14 +125,17 @@ class Encoder:
         needed = [column.name for column in self.columns] + [self.target.name] * needs_target
         needed += [] if self.key is None else [self.key]
         for name in needed:
-            if name not in rows.schema.names:
-                raise ValueError(f"there is no column {name!r}: {suggestion(name, rows.schema.names)}")
+            self._refuse_absent(name, rows.schema.names)
         columns = {column.name: column.read(rows[column.name]) for column in self.columns}
         time = self._times(rows) if self.time in rows.schema.names else None
         has_target = self.target.name in rows.schema.names
         target = self.target.read(rows[self.target.name]) if has_target else self.target.missing(rows.num_rows)
         keys = None if self.key is None else reading.keys(rows[self.key])
         return Cells(rows, columns, target, time, keys)
+
+    def _refuse_absent(self, name: str, names: list[str]) -> None:
+        if name not in names:
+            raise ValueError(f"there is no column {name!r}: {suggestion(name, names)}")
 
     def with_time(self, rows: pyarrow.RecordBatch) -> pyarrow.RecordBatch:
         """The table, with the time that several of its columns are together, if they are."""
@@ -289,6 +302,11 @@ class Encoder:
         elif column.level_feature(OTHER) not in self.place:
             self._add(column.level_feature(OTHER))
             self.notes.append(f"column {column.name!r} has more than {taken} levels: further ones share a feature")
+
+    @property
+    def described(self) -> str:
+        """For people: what the features come from."""
+        return f"{count(len(self.features), 'feature')} from {count(len(self.columns), 'column')}"
 
     # --- for checkpoints ----------------------------------------------------------------------------------------------
 

@@ -55,6 +55,7 @@ def encoder_for(
     lags: Mapping[str, list[int]] | Literal["auto"] | None = None,
     time: str | None = None,
     key: str | None = None,
+    needs_features: bool = True,
 ) -> Encoder:
     """The encoder for a target whose columns are like those of the first rows.
 
@@ -64,6 +65,7 @@ def encoder_for(
         and that of the last season, where the rows are in the order of time
     time : the column with the time of each row; None takes the first column of dates that never runs back, or the first
     key : the column with the key of each row, which is no feature; lags count the rows of the same key
+    needs_features : whether a table that gives none is refused
 
     >>> import pyarrow
     >>> from streamlasso.encoding import Target, encoder_for
@@ -88,7 +90,7 @@ def encoder_for(
     series = [moments] if key is None else _moments_by_key(rows, time_column, key)
     season = season_of(max(series, key=len))
     if lags == "auto":
-        given = _lags_in_time(target.name, all(map(is_in_order, series)) or not columns, season)
+        given = _lags_in_time(target.name, all(map(is_in_order, series)) or (needs_features and not columns), season)
     encoder = Encoder(
         target,
         columns,
@@ -102,7 +104,7 @@ def encoder_for(
         notes=notes,
     )
     encoder.add_features(rows)
-    if not encoder.features:
+    if needs_features and not encoder.features:
         raise ValueError(
             f"no feature is left besides the target {target.name!r}: change --keep or --drop, or use its past, "
             f"--lags {shlex.quote(target.name)}:1" + "".join(f"; {note}" for note in notes[:3])

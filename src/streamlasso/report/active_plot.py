@@ -71,7 +71,9 @@ def _draw_raster(axes: Axes, summary: Summary, model: int) -> None:
     n_features = len(summary.feature_names)
     of_class = f" for {label_of(summary.model_labels[model])}" if summary.model_labels else ""
     choice = "" if len(shown) == n_features else f": the {len(shown)} of {n_features} most often active"
-    axes.set_title(f"Active features{of_class}{choice}", **TITLE)
+    what = "The strongest features" if summary.only_strongest else "Active features"
+    choice = choice.replace("active", "among them") if summary.only_strongest else choice
+    axes.set_title(f"{what}{of_class}{choice}", **TITLE)
     legend_above(axes, SIGNS)
 
 

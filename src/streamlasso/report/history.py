@@ -13,7 +13,7 @@ from streamlasso.core.record import ADVICE
 from streamlasso.report.changes import Change
 from streamlasso.report.coefficient_plot import plot_coefficients
 from streamlasso.report.page import bar, drawn, image, paragraph, section, table
-from streamlasso.report.summary import Summary
+from streamlasso.report.summary import STRONGEST, Summary
 
 #: Lines of a table, and parts of the stream that are compared.
 MOST_LINES, N_PARTS = 20, 5
@@ -26,12 +26,15 @@ PICTURE = (
 
 
 def over_time(summary: Summary, drawing: bytes) -> str:
+    picture = PICTURE if not summary.only_strongest else PICTURE.split("; how")[0].replace("active", "the strongest")
     what = "Predicted against actual" if summary.classes is None else "Predicted and actual classes"
-    return section(f"{what}, and the model over time", image(drawing, PICTURE))
+    return section(f"{what}, and the model over time", image(drawing, picture))
 
 
 def parts_of_the_stream(summary: Summary) -> str:
     head = ["rows", "loss", "running mean", "lam (median)", "active (mean)", "memory (mean, rows)"]
+    if summary.only_strongest:
+        head = [*head[:3], "active (mean)"]
     edges = np.linspace(0, len(summary.t), min(N_PARTS, len(summary.t)) + 1).astype(int)
     lines = [_part_of_the_stream(summary, slice(start, stop)) for start, stop in pairwise(edges)]
     return section("The stream in parts", table(head, lines), _trouble(summary))
@@ -39,14 +42,16 @@ def parts_of_the_stream(summary: Summary) -> str:
 
 def _part_of_the_stream(summary: Summary, part: slice) -> list[str]:
     first, last = summary.t[part][0] - summary.rows[part][0] + 1, summary.t[part][-1]
-    return [
+    cells = [
         f"{first:,} to {last:,}",
         number(summary.mean_over(summary.loss, part)),
         number(summary.mean_over(summary.baseline, part)),
-        number_range(_without_nan(np.median, summary.lam[part], np.nan)),
-        number_range(_without_nan(np.mean, summary.n_active[part], 0.0)),
-        number(float(np.mean(summary.effective_size[part]))),
     ]
+    active = number_range(_without_nan(np.mean, summary.n_active[part], 0.0))
+    if summary.only_strongest:
+        return [*cells, active]
+    lam = number_range(_without_nan(np.median, summary.lam[part], np.nan))
+    return [*cells, lam, active, number(float(np.mean(summary.effective_size[part])))]
 
 
 def _trouble(summary: Summary) -> str:
@@ -68,7 +73,7 @@ def active_now(summary: Summary) -> str:
         [escape(summary.feature_names[j]), number(coefs[k, j]), number(effects[k, j]), bar(effects[k, j] / largest)]
         for k, j in active[:MOST_LINES]
     ]
-    more = len(active) - len(lines)
+    more = (summary.n_active_now if summary.only_strongest else len(active)) - len(lines)
     note = f"And {more:,} smaller ones." if more else ""
     head = ["feature", "coefficient", "effect", ""]
     return section(heading, table(head, lines, escaped=True), paragraph(note, "note"))
@@ -92,7 +97,8 @@ def changes(summary: Summary) -> str:
     if not lines:
         return section("What changed?", paragraph("No feature entered or left for long."))
     kept = f"the {len(largest)} with the largest effects of {len(found):,}" if len(largest) < len(found) else "all"
-    note = f"Lasting changes only, {kept}. The effect is the mean over the time in the model."
+    where = f"among the {STRONGEST} strongest" if summary.only_strongest else "in the model"
+    note = f"Lasting changes only, {kept}. The effect is the mean over the time {where}."
     when = "row" if summary.times is None else "when"
     rows = [[_when(summary, t), *line] for t, line in sorted(lines, key=lambda line: line[0])]
     return section("What changed?", table([when, "what", "how long", "effect"], rows, text=2), paragraph(note, "note"))
@@ -100,7 +106,8 @@ def changes(summary: Summary) -> str:
 
 def _change(summary: Summary, change: Change) -> list[str]:
     of_class = f" (class {change.label})" if summary.model_labels else ""
-    what = f"{change.feature} {'entered' if change.entered else 'left'}{of_class}"
+    where = " the strongest" if summary.only_strongest else ""
+    what = f"{change.feature} {'entered' if change.entered else 'left'}{where}{of_class}"
     return [what, f"{'stayed' if change.entered else 'after'} {count(change.rows, 'row')}", number(change.effect)]
 
 

@@ -81,8 +81,11 @@ def _panels(summary: Summary) -> list[Panel]:
         Panel("active", active_plot.raster_height(summary, k), [partial(active_plot.draw_active, model=k)])
         for k in active_plot.active_models(summary)
     ]
+    loss = Panel("loss", 1.6, [_draw_loss])
+    if summary.only_strongest:
+        return [*panels, loss, *active[:-1], active[-1]._replace(with_times=True)]
     memory, penalty = Panel("memory", 0.9, [_draw_memory]), Panel("penalty", 1.5, [_draw_penalty], True)
-    return [*panels, Panel("loss", 1.6, [_draw_loss]), *active, memory, penalty]
+    return [*panels, loss, *active, memory, penalty]
 
 
 def _inches(panel: Panel) -> float:

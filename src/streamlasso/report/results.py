@@ -82,20 +82,22 @@ def caveats(summary: Summary) -> list[str]:
 
 def _leaders(summary: Summary) -> str:
     effect = np.abs(summary.effects).max(axis=0)
-    n_active = int(np.sum(effect > 0))
-    if not n_active:
-        return f"It now uses none of the {len(effect)} features."
-    names = [summary.feature_names[j] for j in np.argsort(-effect, kind="stable")[: min(3, n_active)]]
-    most = "" if len(effect) == 1 else f", {'most of all ' if n_active > 1 else ''}{listed(names)}"
-    return f"It now uses {n_active} of the {count(len(effect), 'feature')}{most}."
+    n_shown, n_features = int(np.sum(effect > 0)), summary.n_features or len(effect)
+    if not n_shown:
+        return f"It now uses none of the {n_features:,} features."
+    n_active = summary.n_active_now if summary.only_strongest else n_shown
+    names = [summary.feature_names[j] for j in np.argsort(-effect, kind="stable")[: min(3, n_shown)]]
+    most = "" if len(effect) == 1 else f", {'most of all ' if n_shown > 1 else ''}{listed(names)}"
+    return f"It now uses {n_active:,} of the {count(n_features, 'feature')}{most}."
 
 
 def at_a_glance(summary: Summary) -> str:
-    n_active = int(np.sum(np.any(summary.effects != 0, axis=0)))
+    n_active = summary.n_active_now if summary.only_strongest else int(np.sum(np.any(summary.effects != 0, axis=0)))
+    n_features = summary.n_features or len(summary.feature_names)
     facts = {
         **_in_plain_terms(summary),
         "loss saved against the running mean": percent(summary.saved),
-        f"of {count(len(summary.feature_names), 'feature')} active now": str(n_active),
+        f"of {count(n_features, 'feature')} active now": f"{n_active:,}",
     }
     cards = "".join(f"<div><b>{escape(value)}</b>{escape(name)}</div>" for name, value in facts.items())
     return f'<div class="figures">{cards}</div>'

@@ -25,7 +25,9 @@ def summariser_state(summariser: Summariser) -> tuple[dict[str, Any], dict[str, 
     complete, every = summariser.stretches, [*summariser.stretches, summariser.current]
     snapshots = [stretch.snapshot for stretch in complete if stretch.snapshot is not None]
     n_models = max(1, *(stretch.lam_range.shape[1] for stretch in every))
-    n_features = max([len(stretch.scatter.mean) for stretch in every if stretch.scatter is not None], default=0)
+    widths = [len(stretch.scatter.mean) for stretch in every if stretch.scatter is not None]
+    widths += [snapshot.coef.shape[1] for snapshot in snapshots if snapshot.coef is not None]
+    n_features = max(widths, default=0)
     notes = {
         "most": summariser.most,
         "size": summariser.size,

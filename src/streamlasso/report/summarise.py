@@ -51,7 +51,11 @@ def rows_per_stretch(n_rows: int) -> int:
 
 
 class Snapshot(NamedTuple):
-    """The model after a row: lam, lam_max and coefficients per class; how many rows it remembers, and since which."""
+    """The model after a row: lam, lam_max and coefficients per class; how many rows it remembers, and since which.
+
+    spread, n_features : where the coefficients are those of the strongest features only, their spread, and the number
+        of all features
+    """
 
     lam: np.ndarray
     lam_max: np.ndarray
@@ -59,6 +63,8 @@ class Snapshot(NamedTuple):
     n_active: np.ndarray
     effective_size: float
     since: int = 0
+    spread: np.ndarray | None = None
+    n_features: int | None = None
 
 
 @dataclass
@@ -215,7 +221,10 @@ class Summariser:
             coef=None if last.coef is None else _one_or_all(_column(stretches, "coef", features, 0.0)),
             times=_without_midnights(times) if any(times) else None,
             last_coef=_one_or_all(last_coef[None])[0],
-            spread=spread_of_stretches(scatters, len(feature_names), last.effective_size),
+            spread=last.spread
+            if last.spread is not None
+            else spread_of_stretches(scatters, len(feature_names), last.effective_size),
+            n_features=last.n_features,
             feature_names=tuple(feature_names),
             classes=classes,
             family=family,

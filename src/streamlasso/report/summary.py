@@ -13,6 +13,9 @@ from streamlasso.families import Family
 from streamlasso.report.changes import Change, lasting_changes
 from streamlasso.report.fit import Recent
 
+#: Features that are shown at a time where there is any number of them, by the size of their effects.
+STRONGEST = 20
+
 
 @dataclass(frozen=True, eq=False)
 class Summary:
@@ -31,6 +34,8 @@ class Summary:
     n_rows, means : of the whole stream: its rows, and means by name (`summarise.SUMS`)
     worst, status : the rows with the largest losses, with their losses; the number of rows with each status
     target : the name of the response, if it has one
+    n_features : the number of all features, where those that are named are only the strongest at some time; the others,
+        and all that is not among the strongest at the time, have coefficients of 0 here
     """
 
     t: np.ndarray
@@ -62,12 +67,25 @@ class Summary:
     worst: list[tuple[int, float]]
     status: dict[str, int]
     target: str | None = None
+    n_features: int | None = None
 
     def printable(self) -> Summary:
         """With names that every font and terminal can show."""
         classes = self.classes and [plain(each) if isinstance(each, str) else each for each in self.classes]
         target = self.target and plain(self.target)
         return replace(self, feature_names=tuple(map(plain, self.feature_names)), classes=classes, target=target)
+
+    @property
+    def only_strongest(self) -> bool:
+        """Whether only the strongest features are named."""
+        return self.n_features is not None
+
+    @property
+    def n_active_now(self) -> int:
+        """Features with a coefficient that is not 0; of several classes, of the model that has most."""
+        if self.only_strongest:
+            return int(np.max(self.n_active[-1]))
+        return int(np.sum(np.any(np.atleast_2d(self.last_coef) != 0, axis=0)))
 
     @property
     def size(self) -> int:

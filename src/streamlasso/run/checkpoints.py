@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from streamlasso import RAPClassifier, RAPRegressor, __version__, checkpoint
-from streamlasso.encoding import Encoder
+from streamlasso import __version__
+from streamlasso.encoding.sparse_encoder import encoder_from
 from streamlasso.report.state import summariser_from, summariser_state
 from streamlasso.run.data import Data
-from streamlasso.run.learning import Learning
+from streamlasso.run.model_files import learning_of, load_model
 from streamlasso.run.options import Options
 from streamlasso.run.rows_read import RowsRead
 from streamlasso.run.state import RunState
@@ -45,7 +45,7 @@ def save_run(path: Path, state: RunState, options: Options, data: Data, outputs:
     }
     if state.learning.keys is not None:
         arrays |= state.learning.keys.arrays()
-    checkpoint.save(state.learning.estimator, path, notes, arrays)
+    state.learning.save(path, notes, arrays)
 
 
 class SavedRun:
@@ -56,7 +56,7 @@ class SavedRun:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._estimator, self._notes, self._arrays = checkpoint.load_with_notes([RAPRegressor, RAPClassifier], path)
+        self._estimator, self._notes, self._arrays = load_model(path)
         run = self._notes.get("run")
         if run is None or run["outputs"] is None:
             raise ValueError(f"{path} holds a model, but no run to continue: use another --checkpoint")
@@ -67,8 +67,8 @@ class SavedRun:
         """The run, and the positions of its outputs."""
         notes, run = self._notes, self._run
         _refuse_other_run(self.path, run, options, data)
-        encoder = Encoder.from_state(notes["encoder"])
-        learning = Learning(encoder.target, self._estimator, notes["learning"])
+        encoder = encoder_from(notes["encoder"])
+        learning = learning_of(encoder.target, self._estimator, notes["learning"])
         data.read = RowsRead(run.get("read"))
         if options.key is not None:
             learning.add_keys(options.max_keys, self._arrays)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns
+from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns, names_in
 from streamlasso._files import make_directory
 from streamlasso._text import count, number
 
@@ -19,11 +19,13 @@ def run(
     data: Annotated[str, DASH],
     /,
     *,
-    target: str,
+    target: str | None = None,
     key: str | None = None,
     family: str = "auto",
     memory: str | None = None,
     tuner: Literal["mixture", "logrms"] = "mixture",
+    text: Annotated[list[str] | None, ONE_WAY] = None,
+    ngrams: str = "1-2",
     out: Path = Path("run"),
     predictions: Annotated[str | None, DASH] = None,
     columns: Columns = ALL_COLUMNS,
@@ -49,6 +51,8 @@ def run(
 
     Example: streamlasso run sales.csv --target sold --key shop
 
+    Example: streamlasso run mails.csv --target spam --text subject,body
+
     Example: streamlasso run kafka://broker/rows --target y --predictions kafka://broker/predicted --checkpoint run.ckpt
 
     Example: streamlasso run data.csv --target y --live
@@ -58,11 +62,11 @@ def run(
     Parameters
     ----------
     data
-        CSV, TSV, JSON lines, Excel, Parquet or Arrow, also compressed with gzip; - is standard input;
-        kafka://broker/topic a topic of JSON objects, which is read until the run is interrupted (?until=end: to its
-        end, ?from=latest: only what comes).
+        CSV, TSV, JSON lines, Excel, Parquet, Arrow, svmlight (libsvm) or Vowpal Wabbit text, also compressed with gzip;
+        - is standard input; kafka://broker/topic a topic of JSON objects, which is read until the run is interrupted
+        (?until=end: to its end, ?from=latest: only what comes).
     target
-        The column to predict. Text is read as classes.
+        The column to predict. Text is read as classes. svmlight and Vowpal Wabbit files have one, the label.
     key
         The column that says whose row it is (a shop, a meter, a patient). Each key has a model of its own, which
         competes with one for all rows; keys.csv and the report rank the keys by gain, loss and recent change.
@@ -74,6 +78,11 @@ def run(
         nothing. Left out: learnt from the data.
     tuner
         mixture, or logrms: one model with one penalty, which takes half the time and usually predicts less well.
+    text
+        Columns of text whose words are features: --text title,body. The model is then one for any number of features,
+        as it is for svmlight and Vowpal Wabbit files, and for more than 1,000 columns that are mostly 0.
+    ngrams
+        1-2 are words and pairs of words, char3-5 runs of three to five letters.
     out
         The directory for report.html, trace.parquet, coefficients.parquet, figure.png, figure.svg and
         model.safetensors; made if it is not there.
@@ -103,7 +112,7 @@ def run(
         chosen["lags"] = None
     options = Options(
         data,
-        target,
+        target or "",
         out,
         family=family,
         memory=memory,
@@ -114,6 +123,8 @@ def run(
         on_error=on_error,
         key=key,
         max_keys=max_keys,
+        text=names_in(text),
+        ngrams=ngrams,
         **chosen,
     )
     make_directory(out)

@@ -33,8 +33,8 @@ def run_and_report(options: Options, *, quiet: bool = False, watcher: Watcher | 
 def _run_and_report(options: Options, quiet: bool, watcher: Watcher) -> int:
     view: View = Quiet() if quiet else Terminal()
     run = Run(options, view, watcher)
-    printed = [*introduction(run), *watcher.where()]
     try:
+        printed = [*introduction(run), *watcher.begins(run)]
         for text in printed:
             view.message(text)
         complete = run.go()
@@ -60,7 +60,7 @@ def introduction(run: Run) -> list[str]:
     time = f"; time from {encoder.time}" if encoder.time else ""
     return [
         f"{run.data.format}; target {target.name}: {_described(target)} ({how})",
-        f"{count(len(encoder.features), 'feature')} from {count(len(encoder.columns), 'column')}{time}",
+        f"{encoder.described}{time}",
         *([f"a model for each {encoder.key}, and one for all of them"] if encoder.key is not None else []),
         *_maybe_classes(target),
         *encoder.notes,

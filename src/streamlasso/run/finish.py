@@ -137,14 +137,16 @@ def _as_parquet(table: pyarrow.Table) -> bytes:
 
 def settings_of(run: Run) -> dict[str, Any]:
     """The options, and what was guessed where they were left out."""
-    options, target, learner = run.options, run.state.encoder.target, run.state.learning.learners[0]
+    options, target = run.options, run.state.encoder.target
     found = {
         "data": f"{options.data} ({run.data.format})",
         "target": options.target,
         "family": target.family + (" (guessed)" if target.guessed else ""),
         "classes": ", ".join(map(str, run.state.learning.labels)) if run.state.learning.classes else None,
-        "memory": options.memory or learner.settings["memory"] or "chosen by the mixture",
         "tuner": options.tuner,
+        **run.state.learning.described(),
+        **({"memory": options.memory} if options.memory else {}),
+        "text": ", ".join(options.text),
         "time": run.state.encoder.time,
         "key": options.key,
         "lags": "; ".join(

@@ -14,6 +14,7 @@ from streamlasso.encoding import Encoder
 from streamlasso.run.keys import PREFIX
 from streamlasso.run.saved import SavedModel
 from streamlasso.run.tables import summary_tables
+from streamlasso.run.wide_models import WideModels
 
 #: Lines of a table.
 MOST_COLUMNS = 30
@@ -37,8 +38,29 @@ def _model_table(saved: SavedModel) -> Table:
 
 def _facts(saved: SavedModel) -> dict[str, Any]:
     estimator, run = saved.estimator, saved.notes.get("run", {})
-    learner = estimator.learners_[0]
+    about = _of_many_features(estimator) if isinstance(estimator, WideModels) else _of_few_features(estimator)
     facts = {
+        **about,
+        "target": run.get("options", {}).get("target"),
+        "keys": _keys(saved),
+        "rows read": f"{run['position']:,}" if run else None,
+        "written by": f"streamlasso {run['streamlasso']}" if run else None,
+    }
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def _of_many_features(models: WideModels) -> dict[str, Any]:
+    return {
+        "model": f"{models.settings['experts']} experts for any number of features",
+        "family": models.name,
+        "rows learnt": f"{models.n_seen_:,}",
+        "features": f"{models.n_live:,}, {models.nbytes / 1e6:,.1f} MB",
+    }
+
+
+def _of_few_features(estimator: Any) -> dict[str, Any]:
+    learner = estimator.learners_[0]
+    return {
         "model": type(estimator).__name__,
         "family": type(learner.settings["family"]).__name__.lower(),
         "classes": ", ".join(map(str, estimator.classes_)) if hasattr(estimator, "classes_") else None,
@@ -50,12 +72,7 @@ def _facts(saved: SavedModel) -> dict[str, Any]:
         "lam": ", ".join(number(each.lam) for each in estimator.learners_),
         "lam_max": ", ".join(number(each.lam_max) for each in estimator.learners_),
         "selected model": _selected(learner.selected()) if hasattr(estimator, "selected_") else None,
-        "target": run.get("options", {}).get("target"),
-        "keys": _keys(saved),
-        "rows read": f"{run['position']:,}" if run else None,
-        "written by": f"streamlasso {run['streamlasso']}" if run else None,
     }
-    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _keys(saved: SavedModel) -> str | None:
@@ -83,6 +100,8 @@ def _coefficient_table(saved: SavedModel) -> Table:
 
 def _column_table(encoder: Encoder) -> Table:
     table = Table("column", "read as", "last value", title="Columns", title_justify="left")
+    for sparse in encoder.sparse:
+        table.add_row(sparse.name, sparse.description, "")
     for column in encoder.columns[:MOST_COLUMNS]:
         table.add_row(column.name, column.description, str(column.last))
     more = len(encoder.columns) - MOST_COLUMNS

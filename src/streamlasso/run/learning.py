@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamlasso import RAPClassifier, RAPRegressor
+from streamlasso import RAPClassifier, RAPRegressor, checkpoint
 from streamlasso._progressive import learn_rows
+from streamlasso._text import number
 from streamlasso.baselines import LAST, MEAN, SEASON, ClassBaselines, Compared, NumberBaselines
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.encoding import Target
@@ -20,7 +22,7 @@ from streamlasso.families import Family
 from streamlasso.keyed.groups import Groups, groups_of
 from streamlasso.keyed.models import Models
 from streamlasso.report.fit import Fit
-from streamlasso.report.summarise import SUMS, Snapshot
+from streamlasso.report.summarise import MOST_STRETCHES, SUMS, Snapshot
 from streamlasso.run.competition import MODEL, Competition
 from streamlasso.run.keys import KeyModels
 
@@ -63,7 +65,10 @@ class Learning:
     keys : where rows have keys, the models of these; the estimator is then the pooled model
     seasonal : the sums of the losses of the last season's value and of the least losses, and the number of rows
     n_known : rows with a target
+    most_stretches : of the summary
     """
+
+    most_stretches = MOST_STRETCHES
 
     def __init__(self, target: Target, estimator: Any, state: dict[str, Any] | None = None) -> None:
         state = state or {}
@@ -124,6 +129,10 @@ class Learning:
         found |= {"n_known": self.n_known, "seasonal": self.seasonal}
         return {**found, "competition": self.competition and self.competition.state()}
 
+    def save(self, path: Path, notes: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """The model, with all that travels with it."""
+        checkpoint.save(self.estimator, path, notes, arrays)
+
     @property
     def learners(self) -> list[Any]:
         return self.estimator.learners_
@@ -181,17 +190,16 @@ class Learning:
             yield slice(start, stop)
             start = stop
 
-    def learn(self, X: np.ndarray, values: np.ndarray, keys: np.ndarray | None = None) -> Outcomes:
-        """Predict, then learn; rows without a target are predicted only."""
+    def learn(
+        self, X: np.ndarray, values: np.ndarray, keys: np.ndarray | None = None, given: np.ndarray | None = None
+    ) -> Outcomes:
+        """Predict, then learn; rows without a target are predicted only. `given` are weights."""
         X = np.ascontiguousarray(X)
         there = values >= 0 if self.classes else ~np.isnan(values)
         targets = self.targets(values, there)
-        weights = None if there.all() else there.astype(float)
+        weights = None if there.all() and given is None else there * (1.0 if given is None else given)
         self.n_known += int(there.sum())
-        record = learn_rows(Rows(X, targets, weights, self.learners))
-        if self.target.may_grow:
-            self.estimator._remember(X, there.astype(float))
-        column = {name: record[:, :, i].T for i, name in enumerate(RECORD)}
+        column = self._learn_rows(X, targets, weights)
         if self.keys is None or keys is None:
             return self._scored(column, targets, values, there)
         groups, pooled = groups_of(keys, len(X)), column["eta"]
@@ -201,6 +209,25 @@ class Learning:
         least = outcomes.least_loss if self.family.deviance_name else 0.0
         self.keys.add(groups, outcomes.scored, *(loss - least for loss in losses))
         return outcomes
+
+    def _learn_rows(
+        self, X: np.ndarray, targets: list[np.ndarray], weights: np.ndarray | None
+    ) -> dict[str, np.ndarray]:
+        """RECORD by name, each (row, learner)."""
+        record = learn_rows(Rows(X, targets, weights, self.learners))
+        if self.target.may_grow:
+            self.estimator._remember(X, np.ones(len(X)) if weights is None else weights)
+        return {name: record[:, :, i].T for i, name in enumerate(RECORD)}
+
+    def predictor(self) -> Callable[[Encoded], np.ndarray]:
+        """What gives eta (row, learner) of rows that follow one another."""
+        residuals = [learner.residuals() for learner in self.learners]
+
+        def eta_of(rows: Encoded) -> np.ndarray:
+            each = zip(self.learners, residuals, strict=True)
+            return np.column_stack([learner.decision(rows.X, last) for learner, last in each])
+
+        return eta_of
 
     def _loss(self, eta: np.ndarray, targets: list[np.ndarray], values: np.ndarray, there: np.ndarray) -> np.ndarray:
         """NaN without a target."""
@@ -338,3 +365,27 @@ class Learning:
         lam, lam_max = (np.array([getattr(each, name) for each in self.learners]) for name in ("lam", "lam_max"))
         size = float(self.learners[0].effective_size)
         return Snapshot(lam, lam_max, coef, np.count_nonzero(coef, axis=1).astype(float), size, models[0].since)
+
+    def snapshot_after(self, last: Snapshot | None) -> Snapshot:
+        """The same at the end of a stretch, when `last` was taken at the end of the one before."""
+        return self.snapshot()
+
+    @property
+    def features(self) -> list[str] | None:
+        """The features that snapshots are of, where these are not the encoder's."""
+        return None
+
+    def shown(self, snapshot: Snapshot) -> dict[str, str]:
+        """Numbers for people who watch."""
+        assert snapshot.coef is not None
+        n_active = int(np.any(snapshot.coef != 0, axis=0).sum())
+        return {
+            "lam": number(snapshot.lam[0]),
+            "active": f"{n_active} of {self.learners[0].n_features}",
+            "memory": f"{snapshot.effective_size:,.0f} rows",
+        }
+
+    def described(self) -> dict[str, Any]:
+        """Settings for the report."""
+        settings = self.learners[0].settings
+        return {"memory": settings["memory"] or "chosen by the mixture"}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from streamlasso._text import listed
+from streamlasso.encoding.sparse_columns import SparseColumn, column_of, parse_ngrams
 from streamlasso.families import FAMILIES
 from streamlasso.settings import as_tuner, memory_of
 from streamlasso.sources.kafka_client import SCHEME
@@ -20,6 +22,8 @@ FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "r
 TRACE = ".trace.arrows"
 #: The tuners that need no setting.
 TUNERS = ("mixture", "logrms")
+#: Columns that a message names.
+MOST_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,9 @@ class Options:
     """A run. `data` is a path, an address, or "-" for standard input; `predictions` may be "-" for standard output.
 
     `lags` None: earlier targets are features, and compete with the model. `key` is the column of the keys, each of
-    which has a model. Options that affect what is learnt (`learning`) must stay the same when a run continues.
+    which has a model. `text` are columns that are tokenised; `sparse` are all columns of many features, each with its
+    kind (`encoding/sparse_columns.py`), once the source is known (`for_source`). Options that affect what is learnt
+    (`learning`) must stay the same when a run continues.
     """
 
     data: str
@@ -46,6 +52,9 @@ class Options:
     on_error: str = "stop"
     key: str | None = None
     max_keys: int | None = None
+    text: tuple[str, ...] = ()
+    ngrams: str = "1-2"
+    sparse: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         families = ("auto", *FAMILIES)
@@ -63,6 +72,7 @@ class Options:
             )
         self.settings()
         self._refuse_key()
+        self._refuse_text()
         self._refuse_collisions()
         self._refuse_nowhere()
 
@@ -80,6 +90,39 @@ class Options:
         for option, names in used.items():
             if self.key is not None and self.key in names:
                 raise ValueError(f"--key {self.key} is in {option} too, and the key is not a feature: use one of them")
+
+    def _refuse_text(self) -> None:
+        parse_ngrams(self.ngrams)
+        if not self.text and not self.sparse:
+            return
+        which = f"--text {','.join(self.text)}" if self.text else "such a file"
+        for option, given in (("--key", self.key), ("--memory", self.memory)):
+            if given is not None:
+                raise ValueError(f"{option} {given} and {which} do not go together: leave one of them out")
+        if self.tuner != "mixture":
+            raise ValueError(f"--tuner {self.tuner} is for a few hundred features: leave it out with {which}")
+        if self.target in self.text:
+            raise ValueError(f"--text {self.target} is the target: use another column")
+
+    def for_source(self, source: Any) -> Options:
+        """With what the format of the data says: its columns of many features and, if none was named, its target."""
+        sparse = {**dict.fromkeys(self.text, "words"), **getattr(source, "sparse", {})}
+        target = self.target or getattr(source, "target", "")
+        if not target:
+            raise ValueError(f"--target is missing: use one of the columns, {listed(source.columns, MOST_NAMED)}")
+        return replace(self, target=target, sparse=tuple(sparse.items()))
+
+    @property
+    def may_be_wide(self) -> bool:
+        """Whether the learner for any number of features has all that the options ask for."""
+        return self.tuner == "mixture" and self.memory is None and self.key is None and self.family != "gamma"
+
+    def sparse_columns(self) -> list[SparseColumn]:
+        """Columns of many features."""
+        return [
+            column_of({"kind": kind, "name": name, **({"ngrams": self.ngrams} if name in self.text else {})})
+            for name, kind in self.sparse
+        ]
 
     def _refuse_nowhere(self) -> None:
         """That a checkpoint cannot be written should not come out after hours."""
@@ -143,9 +186,9 @@ class Options:
 
     def learning(self) -> dict[str, Any]:
         """The options that must be the same for a run to continue."""
-        names = ("target", "family", "memory", "tuner", "time", "keep", "drop", "lags", "key")
+        names = ("target", "family", "memory", "tuner", "time", "keep", "drop", "lags", "key", "text", "ngrams")
         found = {name: value for name, value in asdict(self).items() if name in names}
-        return {**found, "keep": list(self.keep), "drop": list(self.drop)}
+        return {**found, "keep": list(self.keep), "drop": list(self.drop), "text": list(self.text)}
 
 
 def same_file(one: Path, other: Path) -> bool:

@@ -55,7 +55,7 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
     learning = saved.learning(encoder)
     file = open_predictions(out)
     done = Predicted()
-    eta_of = _rows_alone(learning) if learning.keys is None else _rows_of_keys(learning, done)
+    eta_of = learning.predictor() if learning.keys is None else _rows_of_keys(learning, done)
     try:
         for rows, origins in source.encoded(encoder, needs_target=False, grow=False):
             if len(rows.target):
@@ -69,17 +69,6 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
         raise
     done.skipped, done.notes = source.n_bad, [*unseen_notes(encoder), *new_key_notes(done)]
     return done
-
-
-def _rows_alone(learning: Learning) -> Callable[[Encoded], np.ndarray]:
-    """eta (row, learner) of rows that follow one another."""
-    residuals = [learner.residuals() for learner in learning.learners]
-
-    def eta_of(rows: Encoded) -> np.ndarray:
-        each = zip(learning.learners, residuals, strict=True)
-        return np.column_stack([learner.decision(rows.X, last) for learner, last in each])
-
-    return eta_of
 
 
 def _rows_of_keys(learning: Learning, done: Predicted) -> Callable[[Encoded], np.ndarray]:

@@ -32,19 +32,18 @@ class Run:
     """A run, at some row of its stream (`state`). `go` learns all rows, `summary` is the run so far."""
 
     def __init__(self, options: Options, view: View | None = None, watcher: Watcher | None = None) -> None:
-        self.options, self.view, self.watcher = options, view or Quiet(), watcher or Nobody()
         self.interruption = Interruption()
-        self.resumed = options.checkpoint is not None and options.checkpoint.exists()
+        self.view, self.watcher = view or Quiet(), watcher or Nobody()
+        saved = SavedRun(options.checkpoint) if options.checkpoint is not None and options.checkpoint.exists() else None
+        self.resumed = saved is not None
+        self.data = Data(options.data, options.on_error, None if saved is None else saved.place)
+        self.options = options = options.for_source(self.data.source)
         positions: dict[str, Any] = {}
-        if self.resumed:
-            assert options.checkpoint is not None
-            saved = SavedRun(options.checkpoint)
-            self.data = Data(options.data, options.on_error, saved.place)
-            if not self.data.seeks:
-                self.data.read_first()
+        if not self.data.seeks:
+            self.data.read_first()
+        if saved is not None:
             self.state, positions = saved.run(options, self.data)
         else:
-            self.data = Data(options.data, options.on_error)
             self.state = RunState.start(self.data, options)
         self._open_outputs(positions)
         if not self.resumed and options.checkpoint is not None and (self.data.seeks or options.predictions_topic):
@@ -158,14 +157,7 @@ class Run:
     def _show(self) -> None:
         loss, baseline = self.state.summariser.running_means(self.state.learning.family)
         snapshot = self.state.summariser.last_snapshot or self.state.learning.snapshot()
-        n_active = int(np.any(snapshot.coef != 0, axis=0).sum())
-        numbers = {
-            "loss": number(loss),
-            "running mean": number(baseline),
-            "lam": number(snapshot.lam[0]),
-            "active": f"{n_active} of {len(self.state.encoder.features)}",
-            "memory": f"{snapshot.effective_size:,.0f} rows",
-        }
+        numbers = {"loss": number(loss), "running mean": number(baseline), **self.state.learning.shown(snapshot)}
         if self.state.learning.keys is not None:
             numbers["keys"] = f"{len(self.state.learning.keys):,}"
         self.view.show(self.state.n_rows, numbers)

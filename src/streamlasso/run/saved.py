@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streamlasso import RAPClassifier, RAPRegressor, checkpoint
 from streamlasso.encoding import Encoder, Target
 from streamlasso.encoding.columns import NumberColumn
+from streamlasso.encoding.sparse_encoder import encoder_from
 from streamlasso.report.state import summariser_from
 from streamlasso.run.learning import Learning
+from streamlasso.run.model_files import learning_of, load_model
 from streamlasso.run.state import RunState
 
 
@@ -17,8 +18,8 @@ class SavedModel:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.estimator, self.notes, self.arrays = checkpoint.load_with_notes([RAPRegressor, RAPClassifier], path)
-        self.encoder = Encoder.from_state(self.notes["encoder"]) if "encoder" in self.notes else None
+        self.estimator, self.notes, self.arrays = load_model(path)
+        self.encoder = encoder_from(self.notes["encoder"]) if "encoder" in self.notes else None
 
     def encoder_for(self, columns: list[str]) -> Encoder:
         """The encoder of the run; a model that Python saved takes numbers, by name if it has names."""
@@ -35,7 +36,7 @@ class SavedModel:
         return Encoder(target, [NumberColumn(name) for name in names], names)
 
     def learning(self, encoder: Encoder) -> Learning:
-        learning = Learning(encoder.target, self.estimator, self.notes.get("learning"))
+        learning = learning_of(encoder.target, self.estimator, self.notes.get("learning"))
         if encoder.key is not None:
             learning.add_keys(None, self.arrays)
         return learning

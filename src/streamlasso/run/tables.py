@@ -44,8 +44,8 @@ def _error(summary: Summary, name: str) -> str:
 def active_table(summary: Summary) -> Table:
     """The features in the model now, the largest effects first."""
     effects, coefs, labels = summary.effects, np.atleast_2d(summary.last_coef), summary.model_labels
-    n_active = int(np.any(coefs != 0, axis=0).sum())
-    title = f"Active now: {n_active} of {count(len(summary.feature_names), 'feature')}"
+    n_features = summary.n_features or len(summary.feature_names)
+    title = f"Active now: {summary.n_active_now:,} of {count(n_features, 'feature')}"
     table = Table("feature", title=title, title_justify="left")
     if labels:
         table.add_column("class")
@@ -62,7 +62,8 @@ def change_table(summary: Summary) -> Table | None:
     changes = sorted(summary.changes(), key=lambda change: -abs(change.effect))[:MOST_CHANGES]
     if not changes:
         return None
-    table = Table("when", title="What entered and left", title_justify="left")
+    where = " the strongest features" if summary.only_strongest else ""
+    table = Table("when", title=f"What entered and left{where}", title_justify="left")
     table.add_column("feature")
     table.add_column("", justify="left")
     table.add_column("effect", justify="right")

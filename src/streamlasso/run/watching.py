@@ -23,8 +23,8 @@ class Watcher(Protocol):
         """These rows were learnt just now."""
         ...
 
-    def where(self) -> list[str]:
-        """What is printed at the start."""
+    def begins(self, run: Run) -> list[str]:
+        """What is printed at the start; a ValueError if the run cannot be watched."""
         ...
 
     def stay(self) -> None:
@@ -40,7 +40,7 @@ class Nobody:
 
     def learnt(self, run: Run, rows: Encoded, outcomes: list[Outcomes]) -> None: ...
 
-    def where(self) -> list[str]:
+    def begins(self, run: Run) -> list[str]:
         return []
 
     def stay(self) -> None: ...

@@ -129,7 +129,9 @@ class RunPage:
     def learnt(self, run: Run, rows: Encoded, outcomes: list[Outcomes]) -> None:
         self.shown.learnt(run, rows, outcomes)
 
-    def where(self) -> list[str]:
+    def begins(self, run: Run) -> list[str]:
+        if not hasattr(run.state.learning.estimator, "learners_"):
+            raise ValueError("--live shows models of up to 1,000 features, and this one has any number: leave it out")
         return [f"live at {self.address}"]
 
     def stay(self) -> None:

@@ -14,14 +14,16 @@ from streamlasso.sources.excel import Excel
 from streamlasso.sources.json_lines import JsonLines
 from streamlasso.sources.kafka import Kafka
 from streamlasso.sources.lines import BYTE_ORDER_MARK
+from streamlasso.sources.svmlight import Svmlight
 from streamlasso.sources.tables import ArrowFile, ArrowStream, Parquet
+from streamlasso.sources.vowpal import Vowpal
 
 #: The formats, asked in this order; the last takes any text.
-SOURCES: list[type[Source]] = [Parquet, ArrowFile, ArrowStream, Excel, JsonLines, Delimited]
+SOURCES: list[type[Source]] = [Parquet, ArrowFile, ArrowStream, Excel, JsonLines, Svmlight, Vowpal, Delimited]
 #: What is not a file, by how its address begins.
 ADDRESSES: list[type[Address]] = [Kafka]
 GZIP, UTF_16, OLD_EXCEL = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff"), b"\xd0\xcf\x11\xe0"
-KNOWN = "CSV, TSV, JSON lines, Excel, Parquet and Arrow, also compressed with gzip"
+KNOWN = "CSV, TSV, JSON lines, Excel, Parquet, Arrow, svmlight and Vowpal Wabbit text, also compressed with gzip"
 
 
 def open_source(data: str, bad_rows: BadRows, place: dict[str, Any] | None = None) -> Rows:

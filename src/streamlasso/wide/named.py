@@ -13,8 +13,9 @@ from streamlasso.core.dict_rows import number
 from streamlasso.core.wide.model import Wide
 from streamlasso.estimators.multiclass import modelled
 from streamlasso.families import Binomial, Family
-from streamlasso.wide.packed import Saved, pack, restored, states_of
-from streamlasso.wide.parameters import METHOD, PARAMETERS, engine_settings, family_of
+from streamlasso.wide.named_models import named_bytes, named_coef, named_model, restore_named
+from streamlasso.wide.packed import Saved
+from streamlasso.wide.parameters import METHOD, PARAMETERS, family_of
 
 #: What features are, for both estimators.
 NAMES = """Features have names, which are strings. A new name is a feature that was 0 until now; a name absent from a
@@ -33,11 +34,9 @@ class _Named(Saved):
     keep_names: bool
 
     def _new_model(self, family: Family) -> Wide:
-        model = Wide(family, fixed_units=self._classes, **engine_settings(self._get_params()))  # type: ignore[attr-defined]
-        model.names = {} if self.keep_names else None
         earlier = getattr(self, "models_", None)
-        model.name_key = earlier[0].name_key if earlier else np.frombuffer(os.urandom(16), dtype=np.uint64)
-        return model
+        key = earlier[0].name_key if earlier else np.frombuffer(os.urandom(16), dtype=np.uint64)
+        return named_model(family, self._get_params(), key, fixed_units=self._classes)  # type: ignore[attr-defined]
 
     #: Whether y are classes, which have no units.
     _classes = False
@@ -52,25 +51,12 @@ class _Named(Saved):
         """Features with a record; for several classes, of all models together."""
         return sum(len(model.table) for model in self.models_)
 
-    def _named(self, model: Wide) -> dict[str, float]:
-        if model.names is None:
-            raise AttributeError("coef_ needs the names of features: use keep_names=True")
-        keys, values = model.coef()
-        return {model.names[key]: value for key, value in zip(keys.tolist(), values.tolist(), strict=True) if value}
-
     # --- bytes --------------------------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
         """The model as bytes, its live features only. `from_bytes` continues it to the bit."""
-        names = [None if model.names is None else list(model.names.values()) for model in self.models_]
-        keys = {f"keys {i}": np.array([*(model.names or {})], dtype=np.uint64) for i, model in enumerate(self.models_)}
-        header = {
-            "class": self._kind(),
-            "settings": self._get_params(),  # type: ignore[attr-defined]
-            "classes": self._labels(),
-            "names": names,
-        }
-        return pack(header, {**states_of(self.models_), **keys})
+        settings = self._get_params()  # type: ignore[attr-defined]
+        return named_bytes(self._kind(), settings, self.models_, self._labels())
 
     def _labels(self) -> list[Any] | None:
         return None
@@ -79,10 +65,7 @@ class _Named(Saved):
     def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         model = cls(**header["settings"])
         family = model.models_[0].family
-        model.models_ = restored([model._new_model(family) for _ in header["names"]], arrays)
-        for i, (each, names) in enumerate(zip(model.models_, header["names"], strict=True)):
-            if names is not None:
-                each.names = dict(zip(arrays[f"keys {i}"].tolist(), map(str, names), strict=True))
+        model.models_ = restore_named([model._new_model(family) for _ in header["names"]], header, arrays)
         model._relabel(header["classes"])
         return model
 
@@ -180,7 +163,7 @@ class WideClassifier(_Named, base.Classifier):
     @property
     def coef_(self) -> dict[Hashable, dict[str, float]]:
         labels = modelled(self.classes_)
-        return {label: self._named(model) for label, model in zip(labels, self.models_, strict=False)}
+        return {label: named_coef(model) for label, model in zip(labels, self.models_, strict=False)}
 
     @property
     def intercept_(self) -> dict[Hashable, float]:
@@ -264,7 +247,7 @@ class WideRegressor(_Named, base.Regressor):
 
     @property
     def coef_(self) -> dict[str, float]:
-        return self._named(self.models_[0])
+        return named_coef(self.models_[0])
 
     @property
     def intercept_(self) -> float:

@@ -21,6 +21,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
+from streamlasso import checkpoint
 from streamlasso._files import write_whole
 from streamlasso.core.wide.model import Wide
 from streamlasso.core.wide.single import Single
@@ -113,13 +114,21 @@ class Saved:
 
     @classmethod
     def load(cls, path: Any) -> Self:
-        """The model that `save` wrote."""
+        """The model that `save`, or `streamlasso run`, wrote."""
         with open(path, "rb") as file:
             data = file.read()
         try:
-            return cls.from_bytes(data)
+            return cls.from_bytes(data if data[:8] == MAGIC else _in_checkpoint(path, data))
         except ValueError as error:
             raise ValueError(f"{os.fspath(path)!r}: {error}") from error
+
+
+def _in_checkpoint(path: Any, data: bytes) -> bytes:
+    """The bytes of the model in a file of `streamlasso run`; of any other file, all."""
+    try:
+        return checkpoint.read(path)[1]
+    except ValueError:
+        return data
 
 
 # --- engines ----------------------------------------------------------------------------------------------------------

@@ -185,7 +185,11 @@ class Wide(SparseRows):
 
     def predict_named(self, x):
         """The mean of the response, given a row with names."""
-        return self.family.mean_at(self.tell(self._enter_named(x, False)))
+        return self.family.mean_at(self.eta_named(x))
+
+    def eta_named(self, x):
+        """eta of a row with names; nothing changes."""
+        return self.tell(self._enter_named(x, False))
 
     def check_named(self, x):
         """Refuse a row that `learn_named` would refuse."""
@@ -411,15 +415,21 @@ class Wide(SparseRows):
 
     def coef(self):
         """Keys and coefficients of all features: the experts' in the proportions of the blend, in the units of x."""
+        return self.spread_coef()[:2]
+
+    def spread_coef(self):
+        """The same, and the root mean square of each feature, as its share of the squared slopes shows it."""
         i: cython.Py_ssize_t
         e: cython.Py_ssize_t
         row: uint32_t = cython.cast(uint32_t, self.n_seen + 1)
         total: cython.float[16]
         length: cython.float[16]
         record: cython.p_float
-        keys, values = np.empty(self.table.n, dtype=np.uint64), np.zeros(self.table.n)
+        keys, values, spreads = np.empty(self.table.n, dtype=np.uint64), np.zeros(self.table.n), np.zeros(self.table.n)
         key: uint64_t[::1] = keys
         value: cython.double[::1] = values
+        spread: cython.double[::1] = spreads
+        slopes: cython.double = max(self.bias_n[0], 1e-300)
         p: cython.double[::1] = self.blend.proportions()[0] * np.asarray(self.alpha) * -self._rate() * self.units.unit
         for i in range(self.table.n):
             record = self.table.record(i)
@@ -441,7 +451,8 @@ class Wide(SparseRows):
             for e in range(self.lanes.n):
                 value[i] += p[e] * total[e]
             value[i] /= largest(record)[0]
-        return keys, values
+            spread[i] = largest(record)[0] * min(sqrt(state_of(record)[LANES] / slopes), 1.0)
+        return keys, values, spreads
 
     @property
     def intercept(self):

@@ -1,0 +1,42 @@
+"""What formats with a label and many features per line share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow
+
+from streamlasso.sources.base import Block
+from streamlasso.sources.lines import BYTE_ORDER_MARK
+
+
+def first_lines(start: bytes) -> Iterator[bytes]:
+    """The lines at the start of a file that are not empty; the last may be cut."""
+    lines = start.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    return (line.strip() for line in lines if line.strip())
+
+
+def blocks_of(
+    texts: Iterator[tuple[int, bytes]], columns: list[str], cells_of: Callable[[str], list[str | None] | None]
+) -> Iterator[Block]:
+    """Rows of text cells. `cells_of` takes a line that is not empty; None is no row."""
+    seen = 0
+    for first, text in texts:
+        lines: list[int] = []
+        cells: list[list[str | None]] = []
+        decoded = text.removeprefix(BYTE_ORDER_MARK if first == 1 else b"").decode(errors="replace")
+        for number, line in enumerate(decoded.split("\n"), first):
+            row = cells_of(line.replace("\t", " ").strip()) if line.strip() else None
+            if row is not None:
+                lines.append(number)
+                cells.append(row)
+        if cells:
+            arrays = [pyarrow.array(column, pyarrow.string()) for column in zip(*cells, strict=True)]
+            batch = pyarrow.RecordBatch.from_arrays(arrays, names=columns)
+            yield Block(batch, _where(lines), np.arange(seen, seen + len(cells)))
+            seen += len(cells)
+
+
+def _where(lines: list[int]) -> Callable[[int], str]:
+    return lambda i: f"line {lines[i]:,}"

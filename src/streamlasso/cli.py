@@ -15,8 +15,9 @@ from streamlasso._text import plain
 from streamlasso.bench.cli import bench
 from streamlasso.network.cli import network, replay
 from streamlasso.reproduce.cli import reproduce
+from streamlasso.run import cli as run_cli
 from streamlasso.run.cli import demo, inspect, predict, run
-from streamlasso.serve.cli import serve
+from streamlasso.serve.cli import open_page, serve
 
 #: Objects made between two collections.
 FEWER_COLLECTIONS = 50_000
@@ -27,6 +28,9 @@ app = App(
     help="Sparse, self-tuning linear models on streams that keep changing.\n\n"
     "Start with: streamlasso demo\n\nThen: streamlasso run data.csv --target y",
 )
+
+
+run_cli.open_page = open_page
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -87,12 +87,12 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path
     class Killed(BaseException):
         pass
 
-    from streamlasso.run import checkpoints as module
+    from streamlasso import checkpoint as module
 
     for stage in ("before", "after"):
         calls = []
 
-        def save(*arguments, stage=stage, calls=calls, save=module.checkpoint.save):
+        def save(*arguments, stage=stage, calls=calls, save=module.save):
             calls.append(1)
             if len(calls) == 3 and stage == "before":
                 raise Killed
@@ -101,7 +101,7 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path
                 raise Killed
 
         with monkeypatch.context() as patch:
-            patch.setattr(module.checkpoint, "save", save)
+            patch.setattr(module, "save", save)
             with pytest.raises(Killed):
                 Run(options).go()
     last = Run(options)

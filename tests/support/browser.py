@@ -83,9 +83,10 @@ class Browser:
             self.requests.append(found["params"]["request"]["url"])
         return found
 
-    def open(self, path):
+    def open(self, page):
+        """A file, or an address."""
         self.requests = []
-        self.call("Page.navigate", url=path.absolute().as_uri())
+        self.call("Page.navigate", url=page if isinstance(page, str) else page.absolute().as_uri())
         while self.run("document.readyState") != "complete":
             pass
 

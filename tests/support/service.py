@@ -22,7 +22,16 @@ class Service:
     def start(self):
         self.log = open(self.store.with_suffix(".log"), "ab")  # noqa: SIM115
         size = self.log.seek(0, os.SEEK_END)
-        command = [sys.executable, "-m", "streamlasso", "serve", "--store", str(self.store), "--port", "0"]
+        command = [
+            sys.executable,
+            "-m",
+            "streamlasso",
+            "serve",
+            "--store",
+            str(self.store),
+            "--port",
+            str(getattr(self, "port", 0)),
+        ]
         self.process = subprocess.Popen([*command, *self.options], stdout=self.log, stderr=self.log)
         deadline = time.monotonic() + SLOW
         while time.monotonic() < deadline:

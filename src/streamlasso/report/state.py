@@ -93,7 +93,7 @@ def _snapshots(snapshots: list[Snapshot], n_models: int, n_features: int) -> dic
     models, features = (n_models,), (n_models, n_features)
     coefs = [np.zeros(features) if snapshot.coef is None else snapshot.coef for snapshot in snapshots]
     arrays: dict[str, np.ndarray] = {
-        "coef": np.array([padded(coef, features) for coef in coefs]).reshape(-1, *features),
+        "coef": np.array([padded(coef, features) for coef in coefs]).reshape(len(coefs), *features),
         "effective_size": np.array([snapshot.effective_size for snapshot in snapshots], dtype=float),
         "since": np.array([snapshot.since for snapshot in snapshots], dtype=np.int64),
     }

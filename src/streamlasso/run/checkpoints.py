@@ -22,7 +22,7 @@ from streamlasso.run.state import RunState
 VERSION = 3
 
 
-def save_run(path: Path, state: RunState, options: Options, data: Data, outputs: dict[str, int] | None) -> None:
+def save_run(path: Path, state: RunState, options: Options, data: Data, outputs: dict[str, Any] | None) -> None:
     """Write the model, what was seen last, and how far everything is. Without `outputs` no run can continue from it."""
     summary, arrays = summariser_state(state.summariser)
     notes = {
@@ -32,6 +32,7 @@ def save_run(path: Path, state: RunState, options: Options, data: Data, outputs:
             "options": options.learning(),
             "columns": data.columns,
             "first_row": data.fingerprint,
+            "place": data.place(),
             "position": state.position,
             "n_rows": state.n_rows,
             "bad_cells": [data.bad_cells.n, data.bad_cells.examples],
@@ -47,21 +48,33 @@ def save_run(path: Path, state: RunState, options: Options, data: Data, outputs:
     state.learning.save(path, notes, arrays)
 
 
-def load_run(path: Path, options: Options, data: Data) -> tuple[RunState, dict[str, int]]:
-    """The run as it was saved, and the positions of its outputs."""
-    estimator, notes, arrays = load_model(path)
-    run = notes.get("run")
-    if run is None or run["outputs"] is None:
-        raise ValueError(f"{path} holds a model, but no run to continue: use another --checkpoint")
-    _refuse_other_run(path, run, options, data)
-    encoder = encoder_from(notes["encoder"])
-    learning = learning_of(encoder.target, estimator, notes["learning"])
-    data.read = RowsRead(run.get("read"))
-    if options.key is not None:
-        learning.add_keys(options.max_keys, arrays)
-    data.bad_cells.n, data.bad_cells.examples = run["bad_cells"]
-    summariser = summariser_from(notes["summary"], arrays)
-    return RunState(encoder, learning, summariser, run["position"], run["n_rows"]), run["outputs"]
+class SavedRun:
+    """A run as it was saved.
+
+    place : where its data are to be opened again; None if at their first row
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._estimator, self._notes, self._arrays = load_model(path)
+        run = self._notes.get("run")
+        if run is None or run["outputs"] is None:
+            raise ValueError(f"{path} holds a model, but no run to continue: use another --checkpoint")
+        self._run = run
+        self.place: dict[str, Any] | None = run.get("place")
+
+    def run(self, options: Options, data: Data) -> tuple[RunState, dict[str, Any]]:
+        """The run, and the positions of its outputs."""
+        notes, run = self._notes, self._run
+        _refuse_other_run(self.path, run, options, data)
+        encoder = encoder_from(notes["encoder"])
+        learning = learning_of(encoder.target, self._estimator, notes["learning"])
+        data.read = RowsRead(run.get("read"))
+        if options.key is not None:
+            learning.add_keys(options.max_keys, self._arrays)
+        data.bad_cells.n, data.bad_cells.examples = run["bad_cells"]
+        summariser = summariser_from(notes["summary"], self._arrays)
+        return RunState(encoder, learning, summariser, run["position"], run["n_rows"]), run["outputs"]
 
 
 def _refuse_other_run(path: Path, run: dict[str, Any], options: Options, data: Data) -> None:
@@ -79,7 +92,7 @@ def _refuse_other_run(path: Path, run: dict[str, Any], options: Options, data: D
                 f"{path}: the run that it continues had --{name} {run['options'].get(name)}, not {value}: use the same "
                 "options, or another --checkpoint"
             )
-    if run["first_row"] != data.fingerprint:
+    if run.get("place") is None and run["first_row"] != data.fingerprint:
         raise ValueError(
             f"{path}: the run that it continues had another first row: use the same data, or another --checkpoint"
         )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns, names_in
 from streamlasso._files import make_directory
 from streamlasso._text import count, number, percent
+
+if TYPE_CHECKING:
+    from streamlasso.run.options import Options
+    from streamlasso.run.watching import Watcher
 
 
 def run(
@@ -22,16 +27,18 @@ def run(
     text: Annotated[list[str] | None, ONE_WAY] = None,
     ngrams: str = "1-2",
     out: Path = Path("run"),
-    predictions: Annotated[Path | None, DASH] = None,
+    predictions: Annotated[str | None, DASH] = None,
     columns: Columns = ALL_COLUMNS,
     checkpoint: Path | None = None,
     every: int = 10_000,
     on_error: Literal["stop", "skip"] = "stop",
     max_keys: int | None = None,
     coverage: float | None = None,
+    live: Annotated[bool, ONE_WAY] = False,
+    port: int = 8000,
     quiet: Annotated[bool, ONE_WAY] = False,
 ) -> int:
-    """Learn a file or a pipe row by row; write predictions, a report, and the model.
+    """Learn a file, a pipe or a Kafka topic row by row; write predictions, a report, and the model.
 
     Each row is predicted before it is learnt. A column of numbers is a feature; text becomes one feature per level;
     dates become a trend, the season, the day of the week and the hour, as their spacing suggests. A missing value is
@@ -47,13 +54,18 @@ def run(
 
     Example: streamlasso run mails.csv --target spam --text subject,body
 
+    Example: streamlasso run kafka://broker/rows --target y --predictions kafka://broker/predicted --checkpoint run.ckpt
+
+    Example: streamlasso run data.csv --target y --live
+
     Example: tail -n +1 -f data.csv | streamlasso run - --target y --predictions - --quiet
 
     Parameters
     ----------
     data
         CSV, TSV, JSON lines, Excel, Parquet, Arrow, svmlight (libsvm) or Vowpal Wabbit text, also compressed with gzip;
-        - is standard input.
+        - is standard input; kafka://broker/topic a topic of JSON objects, which is read until the run is interrupted
+        (?until=end: to its end, ?from=latest: only what comes).
     target
         The column to predict. Text is read as classes. svmlight and Vowpal Wabbit files have one, the label.
     key
@@ -76,8 +88,8 @@ def run(
         The directory for report.html, trace.parquet, coefficients.parquet, figure.png, figure.svg and
         model.safetensors; made if it is not there.
     predictions
-        The file for predictions, written as they are made: .csv, .tsv, .jsonl, .parquet (a folder of parts), or - for
-        standard output. Left out: predictions.csv in --out.
+        The file for predictions, written as they are made: .csv, .tsv, .jsonl, .parquet (a folder of parts), - for
+        standard output, or kafka://broker/topic. Left out: predictions.csv in --out.
     checkpoint
         A file to continue from. After an interruption, even a kill, the same command continues where it stopped.
     every
@@ -89,6 +101,10 @@ def run(
     coverage
         Predict intervals too, which hold this share of the targets, say 0.9: the columns low and high. For classes the
         column set: the most probable classes that have this probability together.
+    live
+        Show the run on a page while it learns, and after its end until Ctrl-C. Needs the extra serve.
+    port
+        The port of that page, on this machine only; 0 is any that is free.
     quiet
         Print only errors.
     """
@@ -117,7 +133,13 @@ def run(
         **chosen,
     )
     make_directory(out)
-    return run_and_report(options, quiet=quiet)
+    with open_page(options, port) if live else nullcontext() as watcher:
+        return run_and_report(options, quiet=quiet, watcher=watcher)
+
+
+def open_page(options: Options, port: int) -> AbstractContextManager[Watcher]:
+    """The page of `--live`; the service is above this room, so `streamlasso.cli` puts it here."""
+    raise NotImplementedError
 
 
 def predict(

@@ -18,22 +18,23 @@ from streamlasso.run.options import Options
 from streamlasso.run.run import Run
 from streamlasso.run.tables import summary_tables
 from streamlasso.run.view import Quiet, Terminal, View
+from streamlasso.run.watching import Nobody, Watcher
 
 #: Classes that are named at the start.
 MOST_NAMED = 6
 
 
-def run_and_report(options: Options, *, quiet: bool = False) -> int:
+def run_and_report(options: Options, *, quiet: bool = False, watcher: Watcher | None = None) -> int:
     """Run to the end, or to an interruption; write and print the results. The exit status: 0, or 128 + signal."""
     with nullcontext() if options.checkpoint is None else alone_with(options.checkpoint):
-        return _run_and_report(options, quiet)
+        return _run_and_report(options, quiet, watcher or Nobody())
 
 
-def _run_and_report(options: Options, quiet: bool) -> int:
+def _run_and_report(options: Options, quiet: bool, watcher: Watcher) -> int:
     view: View = Quiet() if quiet else Terminal()
-    run = Run(options, view)
-    printed = introduction(run)
+    run = Run(options, view, watcher)
     try:
+        printed = [*introduction(run), *watcher.begins(run)]
         for text in printed:
             view.message(text)
         complete = run.go()
@@ -47,6 +48,8 @@ def _run_and_report(options: Options, quiet: bool) -> int:
         raise
     if not quiet:
         print_results(run, summary, complete, printed)
+    if complete:
+        watcher.stay()
     return 0 if complete else 128 + run.interruption.signal
 
 
@@ -102,6 +105,6 @@ def print_results(run: Run, summary: Summary, complete: bool, printed: list[str]
     terminal.print(
         f"Open {out / 'report.html'} in a browser. The same directory has trace.parquet (every row), "
         f"coefficients.parquet, figure.png and model.safetensors; predictions are in "
-        f"{run.options.predictions_path or 'standard output'}.",
+        f"{run.options.predictions_topic or run.options.predictions_path or 'standard output'}.",
         soft_wrap=True,
     )

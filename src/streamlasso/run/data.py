@@ -1,11 +1,11 @@
-"""The data of a command: a file or a pipe, read block by block; messages name the file and the place."""
+"""The data of a command: a file, a pipe or a topic, read block by block; messages name the file and the place."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from typing import Any, cast
 
-import numpy as np
 import pyarrow
 
 from streamlasso.encoding import Encoder
@@ -13,16 +13,19 @@ from streamlasso.encoding.encoder import Encoded
 from streamlasso.encoding.reading import joined
 from streamlasso.run.rows_read import RowsRead
 from streamlasso.sources import BadRows, open_source
-from streamlasso.sources.base import Block
-from streamlasso.sources.opening import name_of
+from streamlasso.sources.base import Address, Block
+from streamlasso.sources.opening import address_of, name_of
 
 #: Rows that are encoded, learnt and written at a time: what a reader of the predictions waits for at most.
 CHUNK = 256
 
 
 class Data:
-    """Rows in order. `data` is a path, or "-" for standard input.
+    """Rows in order. `data` is a path, an address, or "-" for standard input.
 
+    `place` is where a run that continues has come in a source that can go on there; others start at their first row.
+
+    seeks : whether it is such a source
     fingerprint : of the first row, once it has been read: a file that starts differently is another file
     read : the hash of the rows that a run has learnt, or skipped since it had learnt them before
     bad_lines, bad_cells : rows that cannot be split into cells, and rows with a cell that cannot be read. A run that
@@ -38,10 +41,11 @@ class Data:
     (['x', 'y'], {'x': ['1', '3'], 'y': ['2', '4']}, 2)
     """
 
-    def __init__(self, data: str, on_error: str = "stop") -> None:
+    def __init__(self, data: str, on_error: str = "stop", place: dict[str, Any] | None = None) -> None:
         self.name = name_of(data)
         self.bad_lines, self.bad_cells = BadRows(on_error), BadRows(on_error)
-        self.source = open_source(data, self.bad_lines)
+        self.source = open_source(data, self.bad_lines, place)
+        self.seeks = address_of(data) is not None
         self.columns = self.source.columns
         self.fingerprint = ""
         self.read = RowsRead()
@@ -98,16 +102,40 @@ class Data:
             yield self._first.pop(0)
         yield from self._remaining
 
+    # --- how far it is ------------------------------------------------------------------------------------------------
+
+    def learnt(self, block: Block, first: int, n: int) -> None:
+        """So many rows of a block have been learnt, or left out; for a checkpoint."""
+        if block.origin is not None:
+            self._address.passed(block.origin.slice(first, n))
+        else:
+            self.read.add(block.rows.slice(first, n))
+
+    def place(self) -> dict[str, Any] | None:
+        """Where a run that continues may go on; None if it has to start at the first row."""
+        return self._address.place() if self.seeks else None
+
+    def saved(self) -> None:
+        """A checkpoint holds the place."""
+        if self.seeks:
+            self._address.saved()
+
+    @property
+    def _address(self) -> Address:
+        return cast(Address, self.source)
+
+    # --- rows as numbers ----------------------------------------------------------------------------------------------
+
     def encoded(
         self, encoder: Encoder, *, needs_target: bool = True, grow: bool = True
-    ) -> Iterator[tuple[Encoded, np.ndarray]]:
-        """All rows, CHUNK at a time, with the number of each row in the data."""
+    ) -> Iterator[tuple[Encoded, dict[str, pyarrow.Array]]]:
+        """All rows, CHUNK at a time, with the columns that identify each row in the data."""
         for block in self.blocks():
             cells = encoder.read(block.rows, needs_target=needs_target)
             for start in range(0, len(cells), CHUNK):
                 part = cells.part(slice(start, min(start + CHUNK, len(cells))))
                 rows = encoder.encode(part, self.on_bad_row(block, start), grow=grow)
-                yield rows, block.place[start + rows.place]
+                yield rows, block.origins(start + rows.place)
 
     def on_bad_row(self, block: Block, start: int) -> Callable[[int, str], None]:
         """For `Encoder.encode`, of rows from row `start` of a block on."""

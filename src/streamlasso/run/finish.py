@@ -72,6 +72,8 @@ def finish(
 
 def _refuse_constant(run: Run) -> None:
     n_rows = run.state.n_rows
+    if n_rows == 0:
+        raise ValueError(f"{run.data.name}: no row has come, so there is nothing to report")
     if n_rows == 1:
         raise ValueError(f"{run.data.name} has one row, which nothing could predict: use more rows")
     if not run.state.learning.baselines.varied:
@@ -94,6 +96,8 @@ def _write_figure(out: Path, summary: Summary, mark: Callable[[Figure], None] | 
 
 def _title(run: Run) -> str:
     data = "Standard input" if run.options.data == "-" else Path(run.options.data).name
+    if run.data.seeks:
+        data = data.partition("?")[0]
     return f"{data}: {run.options.target}"
 
 

@@ -13,6 +13,8 @@ from streamlasso.encoding.sparse_columns import SparseColumn, column_of, parse_n
 from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.families import FAMILIES
 from streamlasso.settings import as_tuner, memory_of
+from streamlasso.sources.kafka_client import SCHEME
+from streamlasso.sources.opening import address_of
 
 #: The files of a complete run, besides its predictions; and the trace while it grows.
 MODEL = "model.safetensors"
@@ -27,7 +29,7 @@ MOST_NAMED = 8
 
 @dataclass(frozen=True)
 class Options:
-    """A run. `data` is a path, or "-" for standard input; `predictions` may be "-" for standard output.
+    """A run. `data` is a path, an address, or "-" for standard input; `predictions` may be "-" for standard output.
 
     `lags` None: earlier targets are features, and compete with the model. `key` is the column of the keys, each of
     which has a model. `text` are columns that are tokenised; `sparse` are all columns of many features, each with its
@@ -41,7 +43,7 @@ class Options:
     family: str = "auto"
     memory: str | None = None
     tuner: str = "mixture"
-    predictions: Path | None = None
+    predictions: Path | str | None = None
     checkpoint: Path | None = None
     every: int = 10_000
     time: str | None = None
@@ -135,6 +137,9 @@ class Options:
     def _refuse_collisions(self) -> None:
         """No output may be written over the data, or over another output."""
         written = self.outputs()
+        topic = self.predictions_topic
+        if topic is not None and topic.partition("?")[0] == self.data.partition("?")[0]:
+            raise ValueError(f"--predictions {topic} is the topic of the data, and would be learnt: use another")
         for path in written:
             refuse_same_file("the data", self.data, path)
         for one, other in combinations(written, 2):
@@ -152,10 +157,22 @@ class Options:
         return str(self.predictions) == "-"
 
     @property
+    def predictions_topic(self) -> str | None:
+        """The address of a topic."""
+        return str(self.predictions) if str(self.predictions).startswith(SCHEME) else None
+
+    @property
     def predictions_path(self) -> Path | None:
-        if self.to_standard_output:
+        if self.to_standard_output or self.predictions_topic is not None:
             return None
-        return self.predictions or self.out / "predictions.csv"
+        return Path(self.predictions or self.out / "predictions.csv")
+
+    @property
+    def run_name(self) -> str | None:
+        """The same whenever the run continues; None if it cannot."""
+        if self.checkpoint is None:
+            return None
+        return " ".join([self.data, str(self.predictions), str(self.checkpoint.resolve())])
 
     def is_checkpoint(self, path: Path) -> bool:
         """The checkpoint may also be the model in `out`, under whatever name."""
@@ -198,5 +215,5 @@ def same_file(one: Path, other: Path) -> bool:
 
 def refuse_same_file(what: str, read: str, out: Path | None) -> None:
     """An input must not be overwritten."""
-    if read != "-" and out is not None and same_file(Path(read), out):
+    if read != "-" and address_of(read) is None and out is not None and same_file(Path(read), out):
         raise ValueError(f"{out} is {what}, and would be overwritten: use another file")

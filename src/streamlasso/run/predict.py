@@ -64,13 +64,13 @@ def predict_file(
     done = Predicted()
     eta_of = learning.predictor() if learning.keys is None else _rows_of_keys(learning, done)
     try:
-        for rows, place in source.encoded(encoder, needs_target=False, grow=False):
-            if len(place):
+        for rows, origins in source.encoded(encoder, needs_target=False, grow=False):
+            if len(rows.target):
                 eta = learning.blended(eta_of(rows), rows.target)
                 interval = learning.interval(eta)
                 columns = prediction_columns(encoder, rows, learning.predictions(eta, learning.n_classes, interval))
-                file.write(prediction_rows(place, columns))
-                done.add(_losses(learning, rows, eta), len(place))
+                file.write(prediction_rows(origins, columns))
+                done.add(_losses(learning, rows, eta), len(rows.target))
                 done.covered += int(np.nansum(covered(interval, rows.target)))
         file.close()
     except BaseException:

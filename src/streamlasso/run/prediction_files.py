@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Protocol, cast
 
 import pyarrow
 from pyarrow import parquet
@@ -29,8 +29,8 @@ class PredictionFile(Protocol):
     """Where predictions go."""
 
     @property
-    def position(self) -> int:
-        """How far the file is: bytes, or rows."""
+    def position(self) -> Any:
+        """How far the file is, as JSON: bytes, or rows."""
         ...
 
     def write(self, rows: pyarrow.RecordBatch) -> None: ...

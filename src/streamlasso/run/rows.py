@@ -46,9 +46,9 @@ def prediction_columns(encoder: Encoder, rows: Encoded, predictions: dict[str, n
     return {**columns, **named}
 
 
-def prediction_rows(place: np.ndarray, columns: dict[str, pyarrow.Array]) -> pyarrow.RecordBatch:
-    """With the number of each row in the data."""
-    return pyarrow.RecordBatch.from_pydict({"row": pyarrow.array(place), **columns})
+def prediction_rows(origins: dict[str, pyarrow.Array], columns: dict[str, pyarrow.Array]) -> pyarrow.RecordBatch:
+    """With the columns that identify each row in the data: its number, or what the source has instead."""
+    return pyarrow.RecordBatch.from_pydict({**origins, **columns})
 
 
 def trace_rows(

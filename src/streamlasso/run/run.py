@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -12,38 +13,44 @@ from streamlasso._files import remove_leftovers, sync_directory
 from streamlasso._text import count, number
 from streamlasso.encoding.encoder import Cells, Encoded
 from streamlasso.report.summary import Summary
-from streamlasso.run.checkpoints import load_run, save_run
+from streamlasso.run.checkpoints import SavedRun, save_run
 from streamlasso.run.data import CHUNK, Data
 from streamlasso.run.interruption import Interruption
 from streamlasso.run.learning import Outcomes
 from streamlasso.run.options import FINAL, TRACE, Options
-from streamlasso.run.prediction_files import open_predictions
+from streamlasso.run.prediction_files import PredictionFile, open_predictions
+from streamlasso.run.prediction_topic import PredictionTopic
 from streamlasso.run.rows import prediction_columns, prediction_rows, trace_rows, trace_schema
 from streamlasso.run.state import RunState
 from streamlasso.run.trace_file import TraceFile
 from streamlasso.run.view import Quiet, View
+from streamlasso.run.watching import Nobody, Watcher
 from streamlasso.sources.base import Block
 
 
 class Run:
     """A run, at some row of its stream (`state`). `go` learns all rows, `summary` is the run so far."""
 
-    def __init__(self, options: Options, view: View | None = None) -> None:
+    def __init__(self, options: Options, view: View | None = None, watcher: Watcher | None = None) -> None:
         self.interruption = Interruption()
-        self.data = Data(options.data, options.on_error)
-        options = options.for_source(self.data.source)
-        self.options, self.view = options, view or Quiet()
-        self.data.read_first()
-        self.resumed = options.checkpoint is not None and options.checkpoint.exists()
-        positions: dict[str, int] = {}
-        if self.resumed:
-            assert options.checkpoint is not None
-            self.state, positions = load_run(options.checkpoint, options, self.data)
+        self.view, self.watcher = view or Quiet(), watcher or Nobody()
+        saved = SavedRun(options.checkpoint) if options.checkpoint is not None and options.checkpoint.exists() else None
+        self.resumed = saved is not None
+        self.data = Data(options.data, options.on_error, None if saved is None else saved.place)
+        self.options = options = options.for_source(self.data.source)
+        positions: dict[str, Any] = {}
+        if not self.data.seeks:
+            self.data.read_first()
+        if saved is not None:
+            self.state, positions = saved.run(options, self.data)
         else:
             self.state = RunState.start(self.data, options)
         self._open_outputs(positions)
+        if not self.resumed and options.checkpoint is not None and (self.data.seeks or options.predictions_topic):
+            # A run that is killed before its first checkpoint has to know from where it began.
+            self.save(options.checkpoint)
 
-    def _open_outputs(self, positions: dict[str, int]) -> None:
+    def _open_outputs(self, positions: dict[str, Any]) -> None:
         """New, or where the checkpoint left them. The files of an earlier run that was completed are deleted."""
         out = self.options.out
         out.mkdir(parents=True, exist_ok=True)
@@ -53,13 +60,19 @@ class Run:
         schema = trace_schema(self.state.encoder, self.state.learning.also_predicted)
         self.trace = TraceFile(out / TRACE, schema, positions.get("trace"))
         try:
-            self.predictions = open_predictions(self.options.predictions_path, positions.get("predictions"))
+            self.predictions = self._open_predictions(positions.get("predictions"))
         except BaseException:
             self.close_trace()
             raise
         for name in FINAL:
             if not self.options.is_checkpoint(out / name):
                 (out / name).unlink(missing_ok=True)
+
+    def _open_predictions(self, position: Any) -> PredictionFile:
+        topic = self.options.predictions_topic
+        if topic is None:
+            return open_predictions(self.options.predictions_path, position)
+        return PredictionTopic(topic, self.options.run_name, position)
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
@@ -70,7 +83,8 @@ class Run:
                 for block in self._remaining():
                     cells = self.state.encoder.read(block.rows)
                     for part, first in self._chunks(cells):
-                        self._learn(part, block, first)
+                        with self.watcher.turn():
+                            self._learn(part, block, first)
                         if self.interruption.came:
                             return False
             except KeyboardInterrupt:
@@ -81,7 +95,7 @@ class Run:
 
     def _remaining(self) -> Iterator[Block]:
         """The blocks, without the rows that were read before the run was interrupted."""
-        skip, seen, blocks = self.state.position, 0, self.data.blocks()
+        skip, seen, blocks = 0 if self.data.seeks else self.state.position, 0, self.data.blocks()
         while True:
             self.interruption.waiting = True
             block = next(blocks, None)
@@ -123,20 +137,22 @@ class Run:
         rows = self.state.encoder.encode(cells, self.data.on_bad_row(block, first))
         self.state.position += len(cells)
         if self.options.checkpoint is not None:
-            self.data.read.add(block.rows.slice(first, len(cells)))
+            self.data.learnt(block, first, len(cells))
         if len(rows.target):
-            self._write(rows, self.state.learn(rows), block.place[first + rows.place])
+            outcomes = self.state.learn(rows)
+            self._write(rows, outcomes, block.origins(first + rows.place))
+            self.watcher.learnt(self, rows, outcomes)
             self._show()
         if self.options.checkpoint is not None and self.state.position % self.options.every == 0:
             self.save(self.options.checkpoint)
 
-    def _write(self, rows: Encoded, outcomes: list[Outcomes], place: np.ndarray) -> None:
-        """Predictions have the number of a row in the data, the trace numbers the rows that could be read."""
+    def _write(self, rows: Encoded, outcomes: list[Outcomes], origins: dict[str, pyarrow.Array]) -> None:
+        """Predictions have the place of a row in the data, the trace numbers the rows that could be read."""
         encoder, learning = self.state.encoder, self.state.learning
         made = [learning.predictions(piece.eta, encoder.target.n_first, piece.interval) for piece in outcomes]
         predictions = {name: np.concatenate([piece[name] for piece in made]) for name in made[0]}
         columns = prediction_columns(encoder, rows, predictions)
-        self.predictions.write(prediction_rows(place, columns))
+        self.predictions.write(prediction_rows(origins, columns))
         self.trace.write(trace_rows(self.trace.schema, self.state.n_rows - len(rows.target), columns, outcomes))
 
     def _show(self) -> None:
@@ -155,6 +171,8 @@ class Run:
         self.trace.sync()
         positions = {"predictions": self.predictions.position, "trace": self.trace.position}
         save_run(path, self.state, self.options, self.data, positions if to_continue else None)
+        if to_continue:
+            self.data.saved()
 
     def summary(self) -> Summary:
         """The run so far, for tables, figures and reports."""

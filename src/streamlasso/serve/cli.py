@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamlasso.run.options import Options
+    from streamlasso.run.watching import Watcher
 
 
 def serve(
@@ -48,3 +54,13 @@ def serve(
     from streamlasso.serve.server import ServeOptions, serve_until_stopped
 
     return serve_until_stopped(ServeOptions(store, host, port, tokens, allow_host, webhook, rate, max_body))
+
+
+def open_page(options: Options, port: int) -> AbstractContextManager[Watcher]:
+    """The page of `streamlasso run --live`."""
+    from streamlasso.serve.extras import require_serve
+
+    require_serve()
+    from streamlasso.serve.run_page import run_page
+
+    return run_page(options, port)

@@ -140,17 +140,21 @@ class LiveModel:
 
     def _learn_encoded(self, encoded: Encoded, time: float) -> Learnt:
         assert self.encoder is not None and self.learning is not None
-        alarms = self._look(encoded, time)
         outcomes = [
             self.learning.learn(encoded.X[piece, : encoded.width[piece.start]], encoded.target[piece])
             for piece in self.learning.pieces(encoded, self.encoder.features)
         ]
+        losses, alarms = self.noted(encoded, outcomes, time)
+        predictions = [value for piece in outcomes for value in self._predicted(piece.eta)]
+        return Learnt(predictions, [loss if loss == loss else None for loss in losses.tolist()], alarms)
+
+    def noted(self, encoded: Encoded, outcomes: list[Outcomes], time: float) -> tuple[np.ndarray, list[Alarm]]:
+        """The losses of rows that were learnt, NaN of those that are not scored, and the alarms that came with them."""
+        alarms = self._look(encoded, time)
         self.n_rows, self.last_learn = self.n_rows + len(encoded.target), time
         losses = np.concatenate([self._note(piece, time) for piece in outcomes])
         self.spread.add(encoded.X)
-        alarms += self._changes(time)
-        predictions = [value for piece in outcomes for value in self._predicted(piece.eta)]
-        return Learnt(predictions, [loss if loss == loss else None for loss in losses.tolist()], alarms)
+        return losses, alarms + self._changes(time)
 
     def _all_encoded(self, rows: Rows) -> list[Encoded]:
         """The rows as numbers, in parts that end where a column appears; if one is refused, nothing has changed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import pyarrow
@@ -26,30 +26,51 @@ class Block:
 
     where : the place of a row in words: "line 17" of a text file, "row 17" of a table
     place : the number of each row in the source, from 0; unreadable rows count, empty lines do not
+    origin : what identifies each row in a source that has no first row, say partition and offset; predictions have it
+        instead of `place`
     """
 
     rows: pyarrow.RecordBatch
     where: Callable[[int], str]
     place: np.ndarray
+    origin: pyarrow.RecordBatch | None = None
 
     def after(self, n: int) -> Block:
         """Without its first n rows."""
-        return Block(self.rows.slice(n), lambda i: self.where(n + i), self.place[n:])
+        origin = None if self.origin is None else self.origin.slice(n)
+        return Block(self.rows.slice(n), lambda i: self.where(n + i), self.place[n:], origin)
+
+    def origins(self, places: np.ndarray) -> dict[str, pyarrow.Array]:
+        """The columns that identify some of its rows."""
+        if self.origin is None:
+            return {"row": pyarrow.array(self.place[places])}
+        return {name: self.origin[name].take(pyarrow.array(places)) for name in self.origin.schema.names}
 
 
-class Source(Protocol):
-    """A format: rows in order, in blocks.
+class Rows(Protocol):
+    """What is read from: rows in order, in blocks.
 
     format : its name, for people
-    extensions : file names that end so must be of this format
     columns : their names
     n_first : the number of rows by which columns are recognised
     """
 
     format: str
-    extensions: ClassVar[tuple[str, ...]]
     columns: list[str]
     n_first: int
+
+    def blocks(self) -> Iterator[Block]:
+        """All rows; a block comes as soon as it is there."""
+        ...
+
+
+class Source(Rows, Protocol):
+    """A format of files and pipes.
+
+    extensions : file names that end so must be of this format
+    """
+
+    extensions: ClassVar[tuple[str, ...]]
 
     def __init__(self, stream: io.BufferedReader, bad_rows: BadRows, *, live: bool) -> None:
         """Read what is needed to know the columns; `live`: rows may come slowly, so do not wait for many."""
@@ -60,8 +81,30 @@ class Source(Protocol):
         """Whether a file that starts so is of this format."""
         ...
 
-    def blocks(self) -> Iterator[Block]:
-        """All rows; a block comes as soon as it is there."""
+
+class Address(Rows, Protocol):
+    """What is not a file, and can continue at any row.
+
+    scheme : how its addresses begin, say "kafka://"
+    """
+
+    scheme: ClassVar[str]
+
+    @classmethod
+    def at(cls, address: str, bad_rows: BadRows, place: dict[str, Any] | None) -> Self:
+        """From its first row, or from where a run has come (`place`)."""
+        ...
+
+    def passed(self, origin: pyarrow.RecordBatch) -> None:
+        """These rows have been learnt, or left out."""
+        ...
+
+    def place(self) -> dict[str, Any]:
+        """Where a run that continues has to go on: after the rows that were passed. For a checkpoint, as JSON."""
+        ...
+
+    def saved(self) -> None:
+        """The place has been saved in a checkpoint."""
         ...
 
 

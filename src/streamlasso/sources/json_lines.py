@@ -50,9 +50,7 @@ class JsonLines:
     def blocks(self) -> Iterator[Block]:
         for read in self._blocks:
             if read.rows:
-                arrays = [array_of([row.get(name) for row in read.rows]) for name in self.columns]
-                batch = pyarrow.RecordBatch.from_arrays(arrays, names=self.columns)
-                yield Block(batch, read.where, np.array(read.places))
+                yield Block(batch_of(read.rows, self.columns), read.where, np.array(read.places))
 
     def _objects(self, blocks: Iterator[tuple[int, bytes]]) -> Iterator[Read]:
         seen = 0
@@ -61,7 +59,7 @@ class JsonLines:
             for number, written in enumerate(text.split(b"\n"), line):
                 if not written.strip():
                     continue
-                row = self._object(number, written)
+                row = object_in(written, f"line {number:,}", self.bad_rows)
                 if row is not None:
                     read.lines.append(number)
                     read.places.append(seen)
@@ -69,19 +67,27 @@ class JsonLines:
                 seen += 1
             yield read
 
-    def _object(self, line: int, text: bytes) -> dict[str, Any] | None:
-        try:
-            row = json.loads(text)
-            if b"\\u" in text:
-                # Half of a character, which JSON allows and no file can hold.
-                json.dumps(row, ensure_ascii=False).encode()
-        except (ValueError, RecursionError) as error:
-            self.bad_rows.add(f"line {line:,}", f"it is not valid JSON ({shortened(error, 200)})")
-            return None
-        if isinstance(row, dict):
-            return _flat(row)
-        self.bad_rows.add(f"line {line:,}", "it is not a JSON object like {...}")
+
+def object_in(text: bytes, where: str, bad_rows: BadRows) -> dict[str, Any] | None:
+    """The row that JSON holds; None if it is a bad row, which is added to `bad_rows`."""
+    try:
+        row = json.loads(text)
+        if b"\\u" in text:
+            # Half of a character, which JSON allows and no file can hold.
+            json.dumps(row, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:
+        bad_rows.add(where, f"it is not valid JSON ({shortened(error, 200)})")
         return None
+    if isinstance(row, dict):
+        return _flat(row)
+    bad_rows.add(where, "it is not a JSON object like {...}")
+    return None
+
+
+def batch_of(rows: list[dict[str, Any]], columns: list[str]) -> pyarrow.RecordBatch:
+    """Rows with these columns; a missing key is a missing value."""
+    arrays = [array_of([row.get(name) for row in rows]) for name in columns]
+    return pyarrow.RecordBatch.from_arrays(arrays, names=columns)
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

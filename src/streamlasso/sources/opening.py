@@ -1,4 +1,4 @@
-"""From a path, or standard input, to a source: the content decides, not the name."""
+"""From a path, an address, or standard input, to a source; of a file the content decides, not the name."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import gzip
 import io
 import sys
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from streamlasso.sources.base import BadRows, Source
+from streamlasso.sources.base import Address, BadRows, Rows, Source
 from streamlasso.sources.delimited import Delimited
 from streamlasso.sources.excel import Excel
 from streamlasso.sources.json_lines import JsonLines
+from streamlasso.sources.kafka import Kafka
 from streamlasso.sources.lines import BYTE_ORDER_MARK
 from streamlasso.sources.svmlight import Svmlight
 from streamlasso.sources.tables import ArrowFile, ArrowStream, Parquet
@@ -19,12 +20,16 @@ from streamlasso.sources.vowpal import Vowpal
 
 #: The formats, asked in this order; the last takes any text.
 SOURCES: list[type[Source]] = [Parquet, ArrowFile, ArrowStream, Excel, JsonLines, Svmlight, Vowpal, Delimited]
+#: What is not a file, by how its address begins.
+ADDRESSES: list[type[Address]] = [Kafka]
 GZIP, UTF_16, OLD_EXCEL = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff"), b"\xd0\xcf\x11\xe0"
 KNOWN = "CSV, TSV, JSON lines, Excel, Parquet, Arrow, svmlight and Vowpal Wabbit text, also compressed with gzip"
 
 
-def open_source(data: str, bad_rows: BadRows) -> Source:
-    """The rows of a file, or of standard input if `data` is "-".
+def open_source(data: str, bad_rows: BadRows, place: dict[str, Any] | None = None) -> Rows:
+    """The rows of a file, of an address, or of standard input if `data` is "-".
+
+    `place` is where a run that continues has come, if the source can go on there (see `Address`).
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -37,9 +42,17 @@ def open_source(data: str, bad_rows: BadRows) -> Source:
     [{'x': ['1', '3'], 'y': ['2', '4']}]
     """
     try:
+        address = address_of(data)
+        if address is not None:
+            return address.at(data, bad_rows, place)
         return _recognised(_opened(data), data, bad_rows)
     except ValueError as error:
         raise ValueError(f"{name_of(data)}: {error}") from error
+
+
+def address_of(data: str) -> type[Address] | None:
+    """What an address begins with decides; None of a path."""
+    return next((address for address in ADDRESSES if data.startswith(address.scheme)), None)
 
 
 def name_of(data: str) -> str:

@@ -1,0 +1,203 @@
+"""`streamlasso run --live`: the page of the service, for a run. It shows, and takes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from streamlasso._terminal import warn
+from streamlasso.encoding.encoder import Encoded
+from streamlasso.run.learning import Outcomes
+from streamlasso.run.options import Options
+from streamlasso.run.run import Run
+from streamlasso.serve.app import application
+from streamlasso.serve.events import Events
+from streamlasso.serve.guard import Guard, Receive, Scope, Send, refuse
+from streamlasso.serve.history import History
+from streamlasso.serve.live import Live, iso
+from streamlasso.serve.page_files import page_files
+from streamlasso.serve.problems import Problem
+from streamlasso.serve.settings import ModelSettings
+from streamlasso.serve.store import Registered
+from streamlasso.serve.tokens import Tokens
+
+HOST = "127.0.0.1"
+#: Seconds until the server has started, and until it has stopped.
+START, STOP = 20.0, 3.0
+#: Seconds that a run waits for those who look at its model, at most.
+PATIENCE = 0.2
+#: Bytes of a request, which has none to send.
+LARGEST = 1_000_000
+
+
+class Turns:
+    """The run and those who look at it take turns: a lock alone would be taken by the run again and again."""
+
+    def __init__(self) -> None:
+        self._lock, self._count = threading.Lock(), threading.Lock()
+        self._looking = 0
+
+    @contextmanager
+    def learning(self) -> Iterator[None]:
+        with self._lock:
+            yield
+        until = time.monotonic() + PATIENCE
+        while self._looking and time.monotonic() < until:
+            time.sleep(0.0005)
+
+    def look(self, function: Callable[[], Any]) -> Any:
+        with self._count:
+            self._looking += 1
+        try:
+            with self._lock:
+                return function()
+        finally:
+            with self._count:
+                self._looking -= 1
+
+
+class ShownRun:
+    """What the page asks of a service, for a run: one model, which nobody else teaches."""
+
+    def __init__(self, options: Options) -> None:
+        settings = ModelSettings(target=options.target)
+        self.live_run = Live(Registered(0, name_of(options.data), "", time.time(), 0), settings)
+        self.models = {self.live_run.name: self.live_run}
+        self.events, self.turns = Events(), Turns()
+        self.n_bad = 0
+
+    def live(self, name: str) -> Live:
+        if name not in self.models:
+            raise Problem(404, f"the run is called {self.live_run.name}")
+        return self.models[name]
+
+    async def look(self, function: Callable[[], Any]) -> Any:
+        return await asyncio.to_thread(self.turns.look, function)
+
+    async def start(self) -> None:
+        self.events.start()
+
+    async def stop(self) -> None:
+        self.events.stop()
+
+    # --- the run ------------------------------------------------------------------------------------------------------
+
+    def learnt(self, run: Run, rows: Encoded, outcomes: list[Outcomes]) -> None:
+        live, model, now = self.live_run, self.live_run.model, time.time()
+        if model.encoder is None:
+            # One that continues has rows that are not known here.
+            model.n_rows = run.state.n_rows - len(rows.target)
+            model.history = History(model.n_rows)
+        model.encoder, model.learning = run.state.encoder, run.state.learning
+        _, alarms = model.noted(rows, outcomes, now)
+        live.n_predictions += len(rows.target)
+        live.note_pace(len(rows.target))
+        for alarm in alarms:
+            told = {"kind": alarm.kind, "firing": alarm.firing, "row": alarm.row, "detail": alarm.detail}
+            self.events.publish("alarm", {"model": live.name, **told, "time": iso(alarm.time)})
+        self._note_bad(run)
+
+    def _note_bad(self, run: Run) -> None:
+        """Rows that were left out; of many only the first are known."""
+        if run.data.n_bad > self.n_bad:
+            for example in run.data.bad_examples[self.n_bad :]:
+                error = {"time": iso(time.time()), "status": "left out", "detail": example}
+                self.live_run.errors.append(error)
+                self.events.publish("refused", {"model": self.live_run.name, **error})
+            self.n_bad = run.data.n_bad
+
+
+class RunPage:
+    """A `Watcher`: serves the page as long as the run goes on, and then until Ctrl-C."""
+
+    def __init__(self, shown: ShownRun, address: str) -> None:
+        self.shown, self.address = shown, address
+
+    def turn(self) -> Any:
+        return self.shown.turns.learning()
+
+    def learnt(self, run: Run, rows: Encoded, outcomes: list[Outcomes]) -> None:
+        self.shown.learnt(run, rows, outcomes)
+
+    def begins(self, run: Run) -> list[str]:
+        if not hasattr(run.state.learning.estimator, "learners_"):
+            raise ValueError("--live shows models of up to 1,000 features, and this one has any number: leave it out")
+        return [f"live at {self.address}"]
+
+    def stay(self) -> None:
+        warn(f"The page stays at {self.address}; Ctrl-C ends it.")
+        came = threading.Event()
+        before = {number: signal.signal(number, lambda *_: came.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            while not came.wait(0.5):
+                pass
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def run_page(options: Options, port: int) -> Iterator[RunPage]:
+    """The page of a run on a port of this machine; 0 is any that is free."""
+    try:
+        listening = socket.create_server((HOST, port))
+    except OSError as error:
+        raise ValueError(f"--port {port} cannot be used ({error.strerror}): use another, or 0 for any") from error
+    shown, page = ShownRun(options), page_files()
+    # It has what the page asks for, and `only_shown` refuses the rest.
+    app = only_shown(application(shown, page, LARGEST))  # type: ignore[arg-type]
+    guard = Guard(
+        app, Tokens({}, b""), hosts=(), open=page, largest=LARGEST, rate=None, counted=lambda path, status: None
+    )
+    config = uvicorn.Config(guard, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        _await_start(server, thread)
+        yield RunPage(shown, f"http://{HOST}:{listening.getsockname()[1]}/")
+    finally:
+        server.should_exit = True
+        thread.join(STOP)
+
+
+def _await_start(server: uvicorn.Server, thread: threading.Thread) -> None:
+    until = time.monotonic() + START
+    while not server.started:
+        if not thread.is_alive() or time.monotonic() > until:
+            raise ValueError("the page could not be served: leave --live out, and tell us why")
+        time.sleep(0.01)
+
+
+def only_shown(app: Any) -> Any:
+    """Nothing but what the page reads."""
+    shown = re.compile(r"/(models(/[^/]+(/history)?)?|events|[\w.-]*\.\w+|)")
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (scope["method"] != "GET" or not shown.fullmatch(scope["path"])):
+            await refuse(Problem(405, "this page shows a run, which learns its own rows: use streamlasso serve"), send)
+            return
+        await app(scope, receive, send)
+
+    return guarded
+
+
+def name_of(data: str) -> str:
+    """A name for addresses.
+
+    >>> name_of("data/bike rentals.csv.gz"), name_of("-"), name_of("kafka://broker/rows?until=end")
+    ('bike-rentals.csv.gz', 'standard-input', 'rows')
+    """
+    words = "standard input" if data == "-" else Path(data.partition("?")[0] if "://" in data else data).name
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", words).lstrip("._-")
+    return name[:100] or "run"

@@ -60,6 +60,15 @@ def percent(share: float) -> str:
     return f"{share:.0%}".replace("%", " %") if math.isfinite(share) else "n/a"
 
 
+def share_of(share: float) -> str:
+    """A share as a percentage, with the digits that it has.
+
+    >>> share_of(0.9), share_of(0.975), share_of(0.8987)
+    ('90 %', '97.5 %', '89.87 %')
+    """
+    return f"{100 * share:.4g} %"
+
+
 def count(n: int, thing: str) -> str:
     """So many things.
 

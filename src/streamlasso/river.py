@@ -23,7 +23,7 @@ from streamlasso.core.engine import Engine, learn_together
 from streamlasso.core.selected import Selected
 from streamlasso.core.values import first_unfit
 from streamlasso.estimators.coefficients import SelectedByClass, with_names
-from streamlasso.estimators.intervals import ends_of, levels_of, quantiles_of
+from streamlasso.estimators.intervals import interval_of, levels_of, quantiles_of, refuse_coverage
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -31,6 +31,7 @@ from streamlasso.estimators.multiclass import (
     modelled,
     n_models,
     probabilities,
+    sets_of,
     targets_of,
     with_new_class,
 )
@@ -211,9 +212,11 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
         with gate_of(self):
             return self.columns_.predict(self.learners_[0], x)
 
+    @between_rows
     def predict_interval_one(self, x: dict[Any, Any], coverage: float = 0.9) -> tuple[float, float]:
         """Where the response will be, with this probability: low and high."""
-        low, high = self.predict_quantiles_one(x, ends_of(coverage))
+        (learner,) = self.learners_
+        low, high = interval_of(learner, np.array([self.columns_.eta(learner, x)]), coverage)[0].tolist()
         return low, high
 
     @between_rows
@@ -417,6 +420,13 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
             if len(self.classes_) == 2:
                 return {self.classes_[0]: 1 - mean[0], self.classes_[1]: mean[0]}
             return dict(zip(self.classes_, self._probabilities(np.array([mean]))[0].tolist(), strict=True))
+
+    def predict_set_one(self, x: dict[Any, Any], coverage: float = 0.9) -> set[Any]:
+        """The most probable classes that have this probability together, given a row; none before the first one."""
+        refuse_coverage(coverage)
+        shares = self.predict_proba_one(x)
+        inside = sets_of(np.array([[*shares.values()]]), coverage)[0] if shares else []
+        return {label for label, there in zip(shares, inside, strict=True) if there}
 
     @between_rows
     def predict_many(self, X: pd.DataFrame) -> pd.Series:

@@ -306,7 +306,7 @@ class Trace:
         scored[self._scored] = True
         error, baseline_error = self._errors()
         losses = (self.loss, self.baseline, nothing, self.least_loss)
-        return np.column_stack([scored, *losses, error, baseline_error, nothing])
+        return np.column_stack([scored, *losses, error, baseline_error, nothing, np.full(len(self), np.nan)])
 
     def _errors(self) -> tuple[np.ndarray, np.ndarray]:
         """Of the model and of the running mean: distances, or for classes 1 where they are wrong."""

@@ -35,7 +35,7 @@ def arguments(data, out, *more):
 
 
 CASES = {
-    "csv": ["--every", "40", "--lags", "y:1,7"],
+    "csv": ["--every", "40", "--lags", "y:1,7", "--coverage", "0.9"],
     "parquet": ["--every", "25", "--predictions", "predictions.parquet", "--tuner", "logrms"],
 }
 

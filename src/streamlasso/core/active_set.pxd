@@ -51,6 +51,7 @@ cdef class ActiveSet(Stateful):
     cdef void follow(self, ActiveSet other) noexcept nogil
     cdef double times(self, const double* x) noexcept nogil
     cdef void add_to(self, double* coef, double weight) noexcept nogil
+    cdef Py_ssize_t mark(self, signed char* used) noexcept nogil
     cdef double spread(self, const double* z) noexcept nogil
     cdef void absorb(self, double* z) noexcept nogil
     cdef void expel(self, double* z) noexcept nogil

@@ -191,17 +191,37 @@ class ActiveSet(Stateful):
 
     def times(self, x):
         """x'b"""
-        i: cython.Py_ssize_t
-        total: cython.double = 0.0
-        for i in range(self.factor.k):
-            total += x[self.members[i]] * self.b[i]
-        return total
+        i: cython.Py_ssize_t = 0
+        k: cython.Py_ssize_t = self.factor.k
+        b: cython.p_double = self.b
+        members: cython.pointer[cython.Py_ssize_t] = self.members
+        even: cython.double = 0.0
+        odd: cython.double = 0.0
+        while i + 1 < k:
+            even += x[members[i]] * b[i]
+            odd += x[members[i + 1]] * b[i + 1]
+            i += 2
+        if i < k:
+            even += x[members[i]] * b[i]
+        return even + odd
 
     def add_to(self, coef, weight):
         """coef += weight b"""
         i: cython.Py_ssize_t
+        b: cython.p_double = self.b
+        members: cython.pointer[cython.Py_ssize_t] = self.members
         for i in range(self.factor.k):
-            coef[self.members[i]] += weight * self.b[i]
+            coef[members[i]] += weight * b[i]
+
+    def mark(self, used):
+        """Set `used` of the features with coefficients; how many were not set before."""
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        for i in range(self.factor.k):
+            if self.b[i] != 0.0 and not used[self.members[i]]:
+                used[self.members[i]] = True
+                n += 1
+        return n
 
     def spread(self, z):
         """z_A' H_A^{-1} z_A, for a row z."""

@@ -192,8 +192,10 @@ class Engine(Stateful):
     def step(self, n, X, y, w, out):
         """`_step`, and what the errors were."""
         i: cython.Py_ssize_t
+        first: cython.bint = self.n_seen == 0
         self._step(n, X, y, w, out)
-        if self.quantiles is not None:
+        # Nothing could predict the first rows: their errors say nothing of the next.
+        if self.quantiles is not None and not first:
             for i in range(n):
                 self.quantiles.see(y[i], out[i].eta, weight_of(w, i))
         return 0

@@ -25,19 +25,25 @@ def implicit_step(
     e: cython.double
     step: cython.double
     last: cython.double
-    far: cython.double = eta - a * family.slope_at(y, eta)
+    far: cython.double
+    slope: cython.double = 0.0
+    curvature: cython.double = 0.0
+    family.slopes_at(y, eta, cython.address(slope), cython.address(curvature))
+    far = eta - a * slope
     low, high = max(min(eta, far), low), min(max(eta, far), high)
     if not low < high:
         return high if far > eta else low
     e = min(max(eta, low), high)
     last = high - low
     for turn in range(100):
-        gap = e - eta + a * family.slope_at(y, e)
+        if e != eta:
+            family.slopes_at(y, e, cython.address(slope), cython.address(curvature))
+        gap = e - eta + a * slope
         if gap < 0.0:
             low = e
         else:
             high = e
-        step = gap / (1.0 + a * family.curvature_at(y, e))
+        step = gap / (1.0 + a * curvature)
         if fabs(step) > 0.5 * last or not low <= e - step <= high:
             step = e - 0.5 * (low + high)
         e -= step

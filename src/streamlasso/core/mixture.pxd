@@ -5,6 +5,7 @@ from streamlasso.core.bounds cimport Bounds
 from streamlasso.core.carry cimport Carry
 from streamlasso.core.engine cimport Engine
 from streamlasso.core.pointers cimport Pointers
+from streamlasso.core.calibration cimport Calibration
 from streamlasso.core.shares cimport Shares
 from streamlasso.core.statistics cimport Scaler
 
@@ -24,7 +25,8 @@ cdef class MixtureLearner(Engine):
     cdef Scaler stream
     cdef Shares shares
     cdef Carry carry
-    cdef bint scaled, carries, linked
+    cdef Calibration calibration
+    cdef bint scaled, carries, linked, calibrates
     cdef readonly double[:, ::1] experience
     cdef double[::1] fades
     cdef signed char[::1] free
@@ -33,12 +35,13 @@ cdef class MixtureLearner(Engine):
     cdef double _reference(self, const double* etas) noexcept nogil
     cdef void _experience(self, Py_ssize_t m, double y) noexcept nogil
     cdef public double dispersion, dispersion_weight, all_lam_max, all_size
-    cdef readonly double[::1] model
+    cdef double[::1] model
     cdef double[::1] loss, share_loss, pulls, targets, weight, own
     cdef double[:, ::1] rows, etas, lags
     # The row predicted last, the predictions of all experts for it, and whether no other row was learnt since.
     cdef double[::1] asked
-    cdef bint is_asked
+    cdef bint is_asked, is_blended
+    cdef signed char[::1] used
     cdef readonly Py_ssize_t[::1] began
 
     cdef int _evaluate(self, Py_ssize_t i) except -1 nogil
@@ -58,4 +61,6 @@ cdef class MixtureLearner(Engine):
     cdef double _average(self, const double* weights, const double* pulls) noexcept nogil
     cdef void _measure_noise(self, double deviance) noexcept nogil
     cdef int _blend(self) except -1 nogil
-    cdef Py_ssize_t _n_active(self) noexcept nogil
+    cdef int blend(self) except -1 nogil
+    cdef double _in_units(self, double loss, double weight, double least) noexcept nogil
+    cdef Py_ssize_t _n_active(self) except -1 nogil

@@ -51,6 +51,7 @@ from cython.cimports.libc.math import INFINITY, NAN, fabs, isfinite, isnan, log
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.bounds import Bounds
+from cython.cimports.streamlasso.core.calibration import Calibration
 from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
@@ -60,7 +61,7 @@ from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 from cython.cimports.streamlasso.core.statistics import Scaler
-from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, READ, WEIGHT
+from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, READ, WEIGHT, WRITE
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.experts import KINDS
@@ -174,6 +175,8 @@ class MixtureLearner(Engine):
         self.carry = Carry(self.family)
         self.carries = tuner.carry and settings["fit_intercept"]
         self.scaled = self.family.has_scale
+        self.calibrates = self.carries and not self.scaled
+        self.calibration = Calibration(self.family)
         self.free = np.array([group.exact and not self.scaled for group in self.experts], dtype=np.int8)
         self.dispersion = 0.0 if self.scaled else 1.0
         self.dispersion_weight = 0.0
@@ -189,6 +192,8 @@ class MixtureLearner(Engine):
         self.asked = np.zeros(self.p + self.n)
         self.is_asked = False
         self.model = np.zeros(self.p + 1)
+        self.is_blended = True
+        self.used = np.zeros(self.p, dtype=np.int8)
         self.n_seen = 0
         self.lam = self.all_lam_max = self.all_size = 0.0
         self.code = WAITING
@@ -238,15 +243,17 @@ class MixtureLearner(Engine):
         return 0
 
     def _carried(self, lags, eta):
-        """eta with what the last residuals add to it."""
+        """eta with what the last residuals add to it; of classes, calibrated."""
         if not self.carries:
             return eta
-        return self.bounds.clip_eta(eta + self.carry.offset(lags, eta))
+        eta = self.bounds.clip_eta(eta + self.carry.offset(lags, eta))
+        return self.calibration.of(eta) if self.calibrates else eta
 
     def _evaluate(self, i):
         """Update the weights, and what the residuals say, by the i-th row of the mini-batch."""
         y: cython.double = self.targets[i]
         own: cython.double = self.own[i]
+        carried: cython.double
         etas: cython.p_double = cython.address(self.etas[i, 0])
         least: cython.double
         if self.n_seen == 0:
@@ -259,6 +266,9 @@ class MixtureLearner(Engine):
             self._measure_noise(2.0 * max(self.family.loss_at(y, own) - least, 0.0))
         if self.dispersion > 0.0:
             self._evaluate_experts(y, self.weight[i], least, etas)
+        if self.calibrates:
+            carried = self.bounds.clip_eta(own + self.carry.offset(cython.address(self.lags[i, 0]), own))
+            self.calibration.see(y, carried, self.weight[i])
         if self.carries:
             self._learn_carry(y, self.weight[i], least, own, cython.address(self.lags[i, 0]))
         return 0
@@ -287,24 +297,26 @@ class MixtureLearner(Engine):
         e: cython.Py_ssize_t
         m: cython.Py_ssize_t
         h: cython.Py_ssize_t
+        there: cython.bint
+        self.family.losses_of(self.n, y, etas, cython.address(self.loss[0]))
         for m in range(self.M):
             for e in range(self.shares.first[m], self.shares.first[m + 1]):
-                self.loss[e] = self._loss_of(y, weight, least, etas[e]) if self.shares.alive[m] else INFINITY
+                there = self.shares.alive[m] and isfinite(etas[e])
+                self.loss[e] = self._in_units(self.loss[e], weight, least) if there else INFINITY
         self._hold(etas, cython.address(self.pulls[0]))
+        self.shares.averages(cython.address(self.pulls[0]), cython.address(self.share_loss[0]))
         for h in range(N_SHARES):
-            self.share_loss[h] = self._loss_of(
-                y, weight, least, self._average(cython.address(self.shares.w[h, 0]), cython.address(self.pulls[0]))
-            )
+            self.share_loss[h] = self._loss_of(y, weight, least, self.bounds.clip_eta(self.share_loss[h]))
         if _from_the_least(self.loss) and _from_the_least(self.share_loss):
             self.shares.update(cython.address(self.loss[0]), cython.address(self.share_loss[0]))
         return 0
 
     def _loss_of(self, y, weight, least, eta):
         """A loss in units of the noise; infinite where eta is not finite."""
-        cap: cython.double = ODDS_CAP if self.scaled else INFINITY
-        if not isfinite(eta):
-            return INFINITY
-        return weight * min((self.family.loss_at(y, eta) - least) / self.dispersion, cap)
+        return self._in_units(self.family.loss_at(y, eta), weight, least) if isfinite(eta) else INFINITY
+
+    def _in_units(self, loss, weight, least):
+        return weight * min((loss - least) / self.dispersion, ODDS_CAP if self.scaled else INFINITY)
 
     def _measure_noise(self, deviance):
         if self.dispersion > 0.0:
@@ -380,22 +392,19 @@ class MixtureLearner(Engine):
         return 0
 
     def _blend(self):
-        """The averaged model, and what is noted of it."""
+        """What is noted of the averaged model."""
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         first: cython.Py_ssize_t
         weight: cython.double
         total: cython.double = 0.0
         most: cython.double = -1.0
-        memset(cython.address(self.model[0]), 0, (self.p + 1) * cython.sizeof(cython.double))
+        self.is_blended = False
         self.lam = self.all_lam_max = self.all_size = 0.0
         for m in range(self.M):
             if self.began[m] < 0:
                 continue
             first = self.shares.first[m]
-            cython.cast(Experts, self.each.at[m]).add_coef(
-                cython.address(self.shares.total[first]), cython.address(self.model[0])
-            )
             weight = self.shares.weight_of(m)
             total += weight
             self.all_lam_max += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
@@ -410,11 +419,30 @@ class MixtureLearner(Engine):
         self.all_size /= total
         return 0
 
+    def blend(self):
+        """The averaged model, made when it is asked for."""
+        m: cython.Py_ssize_t
+        if self.is_blended:
+            return 0
+        memset(cython.address(self.model[0]), 0, (self.p + 1) * cython.sizeof(cython.double))
+        for m in range(self.M):
+            if self.began[m] >= 0:
+                cython.cast(Experts, self.each.at[m]).add_coef(
+                    cython.address(self.shares.total[self.shares.first[m]]), cython.address(self.model[0])
+                )
+        self.is_blended = True
+        return 0
+
     def _n_active(self):
-        j: cython.Py_ssize_t
+        """Features that an expert uses. The ridges, which use all that vary, come last."""
+        m: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
-        for j in range(1, self.p + 1):
-            n += self.model[j] != 0.0
+        memset(cython.address(self.used[0]), 0, self.p)
+        for m in range(self.M - 1, -1, -1):
+            if self.began[m] >= 0 and n < self.p:
+                n += cython.cast(Experts, self.each.at[m]).mark(
+                    cython.address(self.shares.total[self.shares.first[m]]), cython.address(self.used[0])
+                )
         return n
 
     # --- predicting ---------------------------------------------------------------------------------------------
@@ -563,8 +591,15 @@ class MixtureLearner(Engine):
         j: cython.Py_ssize_t
         shift: cython.double = 0.0
         scale: cython.double = 1.0
+        more: cython.double
+        factor: cython.double
+        self.blend()
         if self.carries:
             self.carry.linear(cython.address(shift), cython.address(scale))
+        if self.calibrates:
+            self.calibration.linear(cython.address(more), cython.address(factor))
+            shift = more + factor * shift
+            scale *= factor
         for j in range(self.p + 1):
             model[j] = scale * self.model[j]
         model[0] += shift
@@ -638,12 +673,15 @@ class MixtureLearner(Engine):
     def parts(self):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
         rest = {"bounds/": self.bounds, "stream/": self.stream, "shares/": self.shares, "carry/": self.carry}
-        return {**experts, **rest, **({} if self.quantiles is None else {"errors/": self.quantiles})}
+        last = {"calibration/": self.calibration} if self.quantiles is None else {"errors/": self.quantiles}
+        return {**experts, **rest, **last}
 
     def travel(self, tape):
         m: cython.Py_ssize_t
         n_seen: cython.Py_ssize_t
         began: cython.pointer[cython.const[cython.Py_ssize_t]]
+        if tape.mode == WRITE:
+            self.blend()
         tape.number(cython.address(self.dispersion), WEIGHT)
         tape.number(cython.address(self.dispersion_weight), WEIGHT)
         tape.doubles(cython.address(self.experience[0, 0]), self.M * N_EXPERIENCE, FINITE if self.scaled else WEIGHT)
@@ -664,8 +702,11 @@ class MixtureLearner(Engine):
         self.carry.travel(tape)
         if self.quantiles is not None:
             self.quantiles.travel(tape)
+        else:
+            self.calibration.travel(tape)
         if tape.mode == READ:
             self.is_asked = False
+            self.is_blended = True
             self.shares.n_alive = 0
             for m in range(self.M):
                 self.shares.alive[m] = began[m] >= 0

@@ -40,6 +40,7 @@ cdef class Newton:
     cdef bint evaluated, curved, posed
     cdef double intercept, pull, folded_pull, magnitude
     cdef double mass, total, start_intercept, intercept_step, shift, size, expected, linear, quadratic
+    cdef const double** columns
     cdef double[::1] tau, tol, g, folded_g, centre, old, step, work, now, after
     cdef double[::1] eta, start_eta, eta_step, slope, curvature, root
     cdef double[:, ::1] z, steps, changes

@@ -31,9 +31,10 @@ All p conditions are looked at, with exact slopes, before it stops.
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
+from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.active_set import ActiveSet
-from cython.cimports.streamlasso.core.kernels import axpy, axpy4, dot, dot4, subtract4
+from cython.cimports.streamlasso.core.kernels import add_rows, axpy, dot, long_dot, long_dot4, subtract4
 from cython.cimports.streamlasso.core.objective import Objective
 from cython.cimports.streamlasso.core.record import OK, SINGULAR, UNFINISHED
 
@@ -157,6 +158,15 @@ class Newton:
         self.expanded = np.zeros(p, dtype=np.intp)
         self.place = np.full(p, -1, dtype=np.intp)
         self.n_working = self.n_expanded = self.n_pairs = 0
+        self.columns = cython.cast(
+            cython.pointer[cython.pointer[cython.const[cython.double]]],
+            calloc(max(p, 1), cython.sizeof(cython.p_double)),
+        )
+        if self.columns == cython.NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.columns)
 
     def solve_or_restart(self, local):
         """`solve`, and once more from zero where the warm start was no good: rows that were separable until now leave
@@ -216,11 +226,11 @@ class Newton:
             self._slopes_by_level()
         else:
             self._slopes()
-        self.mass = self.moments.weight + dot(n, weight, curvature)
+        self.mass = self.moments.weight + long_dot(n, weight, curvature)
         self.folded_pull = self.pull = 0.0
         if self.objective.fit_intercept:
             self.folded_pull = self.moments.weight * self._residual()
-            self.pull = self.folded_pull - dot(n, weight, slope)
+            self.pull = self.folded_pull - long_dot(n, weight, slope)
         for i in range(n):
             slope[i] *= weight[i]
             curvature[i] *= weight[i]
@@ -263,7 +273,7 @@ class Newton:
     def _add_members(self):
         """eta = b0 + mu'b + (x - mu)'b on the whole rows."""
         i: cython.Py_ssize_t
-        q: cython.Py_ssize_t = 0
+        q: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.objective.n_whole
         k: cython.Py_ssize_t = self.active.factor.k
         eta: cython.p_double = cython.address(self.eta[0])
@@ -273,20 +283,9 @@ class Newton:
             level += self.rows.origin[self.active.members[i]] * b[i]
         for i in range(n):
             eta[i] = level
-        while q + 3 < k:
-            axpy4(
-                n,
-                b + q,
-                self.rows.column(self.active.members[q]),
-                self.rows.column(self.active.members[q + 1]),
-                self.rows.column(self.active.members[q + 2]),
-                self.rows.column(self.active.members[q + 3]),
-                eta,
-            )
-            q += 4
-        while q < k:
-            axpy(n, b[q], self.rows.column(self.active.members[q]), eta)
-            q += 1
+        for q in range(k):
+            self.columns[q] = self.rows.column(self.active.members[q])
+        add_rows(n, k, self.columns, b, eta)
 
     def _residual(self):
         """target_mean - b0 - mean'b over the folded rows."""
@@ -404,12 +403,12 @@ class Newton:
         local.mean[j] = self.centre[j]
         self.moments.column(j, w, k + 1, row)
         while a + 3 <= k:
-            dot4(n, cython.address(self.z[a, 0]), self.z.shape[1], z, s)
+            long_dot4(n, cython.address(self.z[a, 0]), self.z.shape[1], z, s)
             for i in range(4):
                 row[a + i] += s[i]
             a += 4
         while a <= k:
-            row[a] += dot(n, z, cython.address(self.z[a, 0]))
+            row[a] += long_dot(n, z, cython.address(self.z[a, 0]))
             a += 1
         if self.objective.fit_intercept:
             d = self.moments.weight * (self.moments.mean[j] - self.centre[j])
@@ -427,7 +426,7 @@ class Newton:
         for i in range(n):
             z[i] = root[i] * x[i]
         if self.objective.fit_intercept:
-            shift = self.moments.weight * (self.moments.mean[j] - self.rows.origin[j]) + dot(n, root, z)
+            shift = self.moments.weight * (self.moments.mean[j] - self.rows.origin[j]) + long_dot(n, root, z)
             shift /= self.total
             for i in range(n):
                 z[i] -= root[i] * shift
@@ -480,7 +479,7 @@ class Newton:
         for q in range(self.active.factor.k):
             j = self.active.members[q]
             r = self.folded_g[j] + self.folded_pull * (self.moments.mean[j] - self.rows.origin[j])
-            r -= dot(n, self.rows.column(j), cython.address(self.slope[0]))
+            r -= long_dot(n, self.rows.column(j), cython.address(self.slope[0]))
             if self.active.has_ridge:
                 r -= self.active.ridge[j] * self.active.b[q]
             self.g[j] = r

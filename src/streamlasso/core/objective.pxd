@@ -33,6 +33,7 @@ cdef class Objective(Stateful):
     cdef int measure(self) except -1 nogil
     cdef int solve(self, double lam) except -1 nogil
     cdef double effective_size(self) noexcept nogil
+    cdef int slopes_at(self, double y, double eta, double* slope, double* curvature) except -1 nogil
     cdef double curvature_at(self, double y, double eta) except? -1 nogil
 
     cdef int _admit(self, const double* x, double y, double weight) except -1 nogil

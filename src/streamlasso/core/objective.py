@@ -158,6 +158,12 @@ class Objective(Stateful):
         """loss'' of a row, large enough to divide by."""
         return max(self.family.curvature_at(y, eta), LEAST_CURVATURE)
 
+    def slopes_at(self, y, eta, slope, curvature):
+        """loss' and loss'' of a row, the second large enough to divide by."""
+        self.family.slopes_at(y, eta, slope, curvature)
+        curvature[0] = max(curvature[0], LEAST_CURVATURE)
+        return 0
+
     def effective_size(self):
         """omega, in units of the newest row."""
         return self.scaler.weight / self.unit

@@ -12,10 +12,15 @@ cdef enum:
 @cython.final
 cdef class Quantiles(Stateful):
     cdef Family family
-    cdef double[::1] tau, rate
+    cdef readonly bint whole
+    cdef readonly double lowest
+    cdef double[::1] tau, rate, knots
     cdef readonly double[:, ::1] q, losses
     cdef public double square, weight
     cdef public Py_ssize_t n
 
     cdef int see(self, double y, double eta, double weight) except -1 nogil
-    cdef void _follow(self, double z) noexcept nogil
+    cdef void _follow(self, double z, double half) noexcept nogil
+    cdef void _say(self, double[::1] at, double[::1] wide, double[::1] out) noexcept nogil
+    cdef double _average(self, Py_ssize_t i) noexcept nogil
+    cdef int _place(self, double eta, double[::1] errors, double[::1] out) except -1 nogil

@@ -12,13 +12,17 @@ and Candes; Angelopoulos, Candes and Tibshirani):
 
     q <- q + rate (tau - 1{z <= q})
 
+Counts are whole numbers, and where few are likely no end between two of them has the share of a level below it. Half of
+a count is taken to lie on either side of it: 1{z <= q} is the share of [y - 1/2, y + 1/2] that lies below q. So q is
+the mid-quantile (Ma, Genton and Parzen), which a whole number is as often above as below.
+
 A large rate follows a change, a small one is steady. RATES run side by side, and what is said is their average by
 weights exp(-TRUST loss), loss the pinball loss that fades by LOSS_DECAY a row; so no rate is to be set.
 """
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import isfinite, sqrt
+from cython.cimports.libc.math import INFINITY, exp, floor, isfinite, sqrt
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from scipy.special import ndtri, stdtrit
@@ -28,14 +32,15 @@ from streamlasso.core.state import FIXED, Column, array, numbers
 #: The first level is that of the lower end of a 99 % interval.
 LEVELS = np.array([0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.995])
 RATES = np.array([0.003, 0.01, 0.03, 0.1])
-TRUST, LOSS_DECAY = 5.0, cython.declare(cython.double, 0.99)
+TRUST = cython.declare(cython.double, 5.0)
+LOSS_DECAY = cython.declare(cython.double, 0.99)
 #: Of s^2, and the most that one square counts.
 SQUARE_DECAY = cython.declare(cython.double, 0.98)
 CAP = cython.declare(cython.double, 25.0)
 #: Errors beyond this are this far out.
 FARTHEST = cython.declare(cython.double, 20.0)
 #: The rows after which the noise counts as known; before, quantiles are as much wider as those of Student's t.
-KNOWN = 100
+KNOWN = cython.declare(cython.Py_ssize_t, 100)
 
 
 def _exchanged(q):
@@ -56,7 +61,8 @@ class Quantiles(Stateful):
 
     def __cinit__(self, family):
         self.family = family
-        self.tau, self.rate = LEVELS, RATES
+        self.whole, self.lowest = family.whole, family.lowest
+        self.tau, self.rate, self.knots = LEVELS, RATES, ndtri(LEVELS)
         self.q = np.tile(ndtri(LEVELS)[:, None], (1, N_RATES))
         self.losses = np.zeros((N_LEVELS, N_RATES))
         self.square = self.weight = 0.0
@@ -66,32 +72,37 @@ class Quantiles(Stateful):
         """A row of which eta was predicted."""
         error: cython.double
         square: cython.double
+        unit: cython.double
+        half: cython.double = 0.5 if self.whole and floor(y) == y else 0.0
         if not weight > 0.0:
             return 0
-        error = (y - self.family.mean_at(eta)) / self.family.spread_at(eta)
-        if not isfinite(error * error):
-            return 0
+        unit = self.family.spread_at(eta)
+        error = (y - self.family.mean_at(eta)) / unit
         square = error * error
+        if not isfinite(square):
+            return 0
         if self.square > 0.0:
-            self._follow(min(max(error / sqrt(self.square), -FARTHEST), FARTHEST))
+            unit *= sqrt(self.square)
+            error = min(max(error / sqrt(self.square), -FARTHEST), FARTHEST)
+            self._follow(error, min(half / unit, FARTHEST))
             square = min(square, CAP * self.square)
         self.weight = SQUARE_DECAY * self.weight + 1.0
         self.square += (square - self.square) / self.weight
         self.n += 1
         return 0
 
-    def _follow(self, z):
+    def _follow(self, z, half):
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
-        step: cython.double
+        below: cython.double
         q: cython.p_double = cython.address(self.q[0, 0])
         loss: cython.p_double = cython.address(self.losses[0, 0])
         rate: cython.p_double = cython.address(self.rate[0])
         for i in range(N_LEVELS):
             for k in range(N_RATES):
-                step = self.tau[i] - (1.0 if z <= q[k] else 0.0)
-                loss[k] = LOSS_DECAY * loss[k] + (z - q[k]) * step
-                q[k] += rate[k] * step
+                below = _share_below(q[k], z, half)
+                loss[k] = LOSS_DECAY * loss[k] + _pinball(self.tau[i], below, z - q[k], half)
+                q[k] += rate[k] * (self.tau[i] - below)
             q += N_RATES
             loss += N_RATES
 
@@ -106,39 +117,117 @@ class Quantiles(Stateful):
 
     def errors(self, levels):
         """Quantiles of (y - mu) / spread(mu) at these levels; without end before there are two rows."""
-        levels = np.asarray(levels, dtype=float)
-        if self.n < 2:
-            return np.where(levels == 0.5, 0.0, np.copysign(np.inf, levels - 0.5))
-        errors = sqrt(self.square) * _between(ndtri(levels), ndtri(LEVELS), self._averages())
-        if self.n < KNOWN:
-            apart = levels != 0.5
-            errors[apart] *= stdtrit(self.n - 1, levels[apart]) / ndtri(levels[apart])
-        return np.maximum.accumulate(errors)
+        at, wide = ndtri(levels), widths(max(self.n, 2), levels)
+        out = np.empty(len(at))
+        found: cython.double[::1] = out
+        self._say(at, wide, found)
+        return out
 
     def around(self, etas: cython.const[cython.double][::1], levels):
         """Quantiles of the responses of rows with this eta: (row, level)."""
         i: cython.Py_ssize_t
-        errors = self.errors(levels)
-        mean, spread = np.empty(etas.shape[0]), np.empty(etas.shape[0])
-        means: cython.double[::1] = mean
-        spreads: cython.double[::1] = spread
+        errors: cython.double[::1] = self.errors(levels)
+        out = np.empty((etas.shape[0], errors.shape[0]))
+        quantiles: cython.double[:, ::1] = out
         for i in range(etas.shape[0]):
-            means[i] = self.family.mean_at(etas[i])
-            spreads[i] = self.family.spread_at(etas[i])
-        return np.maximum(mean[:, None] + spread[:, None] * errors, self.family.lowest)
+            self._place(etas[i], errors, quantiles[i])
+        return out
 
-    def _averages(self):
-        """Of the rates, in order."""
-        losses = np.asarray(self.losses)
-        weight = np.exp(-TRUST * (losses - losses.min(axis=1, keepdims=True)))
-        return np.maximum.accumulate((weight * np.asarray(self.q)).sum(axis=1) / weight.sum(axis=1))
+    def walk(self, y: cython.const[cython.double][::1], etas: cython.const[cython.double][::1], levels):
+        """Quantiles of each response before it is seen: (row, level). A row whose response is NaN is not seen."""
+        i: cython.Py_ssize_t
+        at: cython.double[::1] = ndtri(levels)
+        wide: cython.double[:, ::1] = np.array([widths(n, levels) for n in range(2, KNOWN + 1)])
+        errors: cython.double[::1] = np.empty(len(at))
+        out = np.empty((y.shape[0], len(at)))
+        quantiles: cython.double[:, ::1] = out
+        for i in range(y.shape[0]):
+            self._say(at, wide[min(max(self.n, 2), KNOWN) - 2], errors)
+            self._place(etas[i], errors, quantiles[i])
+            self.see(y[i], etas[i], 1.0 if y[i] == y[i] else 0.0)
+        return out
+
+    def _say(self, at, wide, out):
+        """Quantiles of the errors at these normal quantiles, each so much wider; the rates' averages are in order."""
+        i: cython.Py_ssize_t
+        said: cython.double[N_LEVELS]
+        s: cython.double = sqrt(self.square)
+        for i in range(N_LEVELS):
+            said[i] = self._average(i)
+            if i > 0:
+                said[i] = max(said[i], said[i - 1])
+        for i in range(at.shape[0]):
+            if self.n < 2:
+                out[i] = 0.0 if at[i] == 0.0 else (INFINITY if at[i] > 0.0 else -INFINITY)
+                continue
+            out[i] = s * wide[i] * _between(at[i], cython.address(self.knots[0]), said)
+            if i > 0:
+                out[i] = max(out[i], out[i - 1])
+
+    def _average(self, i):
+        """Of the rates, at one level."""
+        k: cython.Py_ssize_t
+        weight: cython.double
+        total: cython.double = 0.0
+        found: cython.double = 0.0
+        least: cython.double = self.losses[i, 0]
+        for k in range(1, N_RATES):
+            least = min(least, self.losses[i, k])
+        for k in range(N_RATES):
+            weight = exp(-TRUST * (self.losses[i, k] - least))
+            total += weight
+            found += weight * self.q[i, k]
+        return found / total
+
+    def _place(self, eta, errors, out):
+        i: cython.Py_ssize_t
+        mean: cython.double = self.family.mean_at(eta)
+        spread: cython.double = self.family.spread_at(eta)
+        for i in range(errors.shape[0]):
+            out[i] = max(mean + spread * errors[i], self.lowest)
+        return 0
 
 
-@cython.wraparound(True)
-def _between(at, knots, values):
-    """Straight lines between the knots; beyond the last ones in proportion to the knot, as for a normal error."""
-    found = np.interp(at, knots, values)
-    low, high = at < knots[0], at > knots[-1]
-    found[low] = values[0] * at[low] / knots[0] if values[0] < 0 else values[0]
-    found[high] = values[-1] * at[high] / knots[-1] if values[-1] > 0 else values[-1]
+def widths(n, levels):
+    """How much wider the quantiles of Student's t are than the normal ones, after n rows; 1 from KNOWN rows on."""
+    levels = np.asarray(levels, dtype=float)
+    found, apart = np.ones(len(levels)), levels != 0.5
+    if n < KNOWN:
+        found[apart] = stdtrit(n - 1, levels[apart]) / ndtri(levels[apart])
     return found
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _share_below(q: cython.double, z: cython.double, half: cython.double) -> cython.double:
+    """The share of z, or of an interval about it, that is not above q."""
+    if half == 0.0:
+        return 1.0 if z <= q else 0.0
+    return min(max((q - z + half) / (2.0 * half), 0.0), 1.0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _pinball(tau: cython.double, below: cython.double, apart: cython.double, half: cython.double) -> cython.double:
+    """The pinball loss of an error this far from the quantile: its mean over an interval, of which a share is below."""
+    if below == 0.0 or below == 1.0:
+        return (tau - below) * apart
+    return half * (tau * (1.0 - below) * (1.0 - below) + (1.0 - tau) * below * below)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _between(at: cython.double, knots: cython.p_double, values: cython.p_double) -> cython.double:
+    """Straight lines between the knots; beyond the last ones in proportion to the knot, as for a normal error."""
+    i: cython.Py_ssize_t = 0
+    last: cython.Py_ssize_t = N_LEVELS - 1
+    if at <= knots[0]:
+        return values[0] * at / knots[0] if values[0] < 0.0 else values[0]
+    if at >= knots[last]:
+        return values[last] * at / knots[last] if values[last] > 0.0 else values[last]
+    while at > knots[i + 1]:
+        i += 1
+    return values[i] + (values[i + 1] - values[i]) * (at - knots[i]) / (knots[i + 1] - knots[i])

@@ -18,13 +18,16 @@ The share is the price of weights that can change quickly: too large where nothi
 So N_SHARES of them, a factor of four apart, run side by side, at no cost but the weights. Each has an average of its
 own, and they are themselves weighted by the loss of that: pi_h <- pi_h exp(-l(eta_h)). (The likelihood of a mixture,
 sum w_h exp(-l), would be a poorer criterion: where no expert is right, it rewards experts that differ, and their
-average does not gain.) An expert's weight is `total_mk = sum_h pi_h w_hmk`. The experts
-of a group lie side by side, from `first[m]` on.
+average does not gain.) An expert's weight is `total_mk = sum_h pi_h w_hmk`.
+
+The experts of a group lie side by side, from `first[m]` on, and so do the weights of one expert: N_LANES of them for
+N_SHARES, so that a loop over shares is one over whole vectors. The last is always 0.
 """
 
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, exp
+from cython.cimports.streamlasso.core.kernels import axpy, dot, exps
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import READ, WEIGHT
 
@@ -32,6 +35,9 @@ from streamlasso.core.state import FIXED, array
 
 #: No share is ruled out for good.
 LEAST_PI = cython.declare(cython.double, 1e-200)
+#: An expert that has lost more than this in one row has next to no weight left, however much it is.
+LARGEST_LOSS = cython.declare(cython.double, 700.0)
+LEAST_SUM = cython.declare(cython.double, 1e-290)
 
 
 @cython.cclass
@@ -48,14 +54,19 @@ class Shares(Stateful):
         self.K = max(sizes)
         self.first = np.cumsum([0, *sizes], dtype=np.intp)
         self.n = self.first[self.M]
-        self.alpha = 0.25 ** np.arange(1, N_SHARES + 1)
+        self.half = np.append(0.5 * 0.25 ** np.arange(1, N_SHARES + 1), np.zeros(N_LANES - N_SHARES))
         self.pi = np.full(N_SHARES, 1.0 / N_SHARES)
-        self.w = np.zeros((N_SHARES, self.n))
+        self.lanes = np.zeros((self.n, N_LANES))
         self.total = np.zeros(self.n)
         self.likelihood = np.zeros(self.n)
-        self.common = np.zeros(self.K)
+        self.common = np.zeros((self.K, N_LANES))
         self.alive = np.zeros(self.M, dtype=np.int8)
         self.n_alive = 0
+
+    @property
+    def w(self):
+        """(share, expert)"""
+        return np.asarray(self.lanes)[:, :N_SHARES].T
 
     def start(self, prior):
         """The first expert has this weight before any row; all groups that are there have equal parts of the rest."""
@@ -64,8 +75,8 @@ class Shares(Stateful):
         for h in range(N_SHARES):
             self._level(h)
             for e in range(self.n):
-                self.w[h, e] *= 1.0 - prior
-            self.w[h, 0] += prior
+                self.lanes[e, h] *= 1.0 - prior
+            self.lanes[0, h] += prior
         self._add_up()
 
     def _level(self, h):
@@ -73,7 +84,7 @@ class Shares(Stateful):
         m: cython.Py_ssize_t
         for m in range(self.M):
             for e in range(self.first[m], self.first[m + 1]):
-                self.w[h, e] = self.alive[m] / (self.n_alive * cython.cast(cython.double, self._size(m)))
+                self.lanes[e, h] = self.alive[m] / (self.n_alive * cython.cast(cython.double, self._size(m)))
 
     def _size(self, m):
         return self.first[m + 1] - self.first[m]
@@ -86,27 +97,49 @@ class Shares(Stateful):
     def leave(self, m):
         """A group leaves; its weight goes to all others in proportion."""
         e: cython.Py_ssize_t
-        h: cython.Py_ssize_t
         self.alive[m] = 0
         self.n_alive -= 1
-        for h in range(N_SHARES):
-            for e in range(self.first[m], self.first[m + 1]):
-                self.w[h, e] = 0.0
-            self._normalise(h)
+        for e in range(self.n):
+            self.likelihood[e] = 0.0 if self.first[m] <= e < self.first[m + 1] else 1.0
+        self._reweigh()
         self._add_up()
 
-    def _normalise(self, h):
-        """The weights of a share add up to 1; equal ones where none is left."""
+    def _reweigh(self):
+        """The weights times the likelihoods; those of a share add up to 1, and are equal ones where none is left."""
+        e: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        x: cython.double
+        kept: cython.double[N_LANES]
+        row: cython.p_double = cython.address(self.lanes[0, 0])
+        for h in range(N_LANES):
+            kept[h] = 0.0
+        for e in range(self.n):
+            x = self.likelihood[e]
+            for h in range(N_LANES):
+                row[h] *= x
+                kept[h] += row[h]
+            row += N_LANES
+        for h in range(N_LANES):
+            if h < N_SHARES and not kept[h] > 0.0:
+                self._level(h)
+            if kept[h] < LEAST_SUM:
+                self._add_to_one(h)
+                kept[h] = 1.0
+            kept[h] = 1.0 / kept[h]
+        row = cython.address(self.lanes[0, 0])
+        for e in range(self.n):
+            for h in range(N_LANES):
+                row[h] *= kept[h]
+            row += N_LANES
+
+    def _add_to_one(self, h):
+        """The weights of a share that are so small that the inverse of their sum might not be finite."""
         e: cython.Py_ssize_t
         kept: cython.double = 0.0
-        w: cython.p_double = cython.address(self.w[h, 0])
         for e in range(self.n):
-            kept += w[e]
-        if not kept > 0.0:
-            self._level(h)
-            return
+            kept += self.lanes[e, h]
         for e in range(self.n):
-            w[e] /= kept
+            self.lanes[e, h] /= kept if kept > 0.0 else 1.0
 
     def update(self, loss, share_loss):
         """The rule above, from the losses of the experts and of the shares' averages. The least of each is 0; an
@@ -114,74 +147,108 @@ class Shares(Stateful):
         e: cython.Py_ssize_t
         h: cython.Py_ssize_t
         total: cython.double = 0.0
-        w: cython.p_double
-        likelihood: cython.p_double = cython.address(self.likelihood[0])
+        scratch: cython.p_double = cython.address(self.total[0])
         for e in range(self.n):
-            likelihood[e] = exp(-loss[e]) if loss[e] < INFINITY else 0.0
+            scratch[e] = max(-loss[e], -LARGEST_LOSS)
+        exps(self.n, scratch, cython.address(self.likelihood[0]))
+        for e in range(self.n):
+            if not loss[e] < INFINITY:
+                self.likelihood[e] = 0.0
+        self._reweigh()
+        self._add_groups()
+        self._share_out()
         for h in range(N_SHARES):
-            w = cython.address(self.w[h, 0])
-            for e in range(self.n):
-                w[e] *= likelihood[e]
-            self._normalise(h)
-            self._share_out(w, 0.5 * self.alpha[h])
             self.pi[h] *= exp(-share_loss[h])
             total += self.pi[h]
         for h in range(N_SHARES):
             self.pi[h] = max(self.pi[h] / total, LEAST_PI) if total > 0.0 else 1.0 / N_SHARES
         self._add_up()
 
-    def _share_out(self, w, half):
+    def _share_out(self):
         """Half of the share to the other groups, half to the neighbouring penalties."""
+        h: cython.Py_ssize_t
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         K: cython.Py_ssize_t = self.K
-        before: cython.double
         here: cython.double
         u: cython.p_double
-        self._add_groups(w, half / self.n_alive)
+        common: cython.p_double
+        after: cython.p_double
+        half: cython.double[N_LANES]
+        before: cython.double[N_LANES]
+        for h in range(N_LANES):
+            half[h] = self.half[h]
         for m in range(self.M):
-            u = w + self.first[m]
+            u = cython.address(self.lanes[self.first[m], 0])
             if not self.alive[m]:
                 continue
             if self._size(m) < K:
-                u[0] = (1.0 - half) * u[0] + half / self.n_alive
+                for h in range(N_LANES):
+                    u[h] = (1.0 - half[h]) * u[h] + half[h] / self.n_alive
                 continue
-            before = u[0]
+            for h in range(N_LANES):
+                before[h] = u[h]
+            common = cython.address(self.common[0, 0])
             for k in range(K):
-                here = u[k]
-                u[k] = (1.0 - 2.0 * half) * here + self.common[k]
-                u[k] += 0.5 * half * (before + (u[k + 1] if k + 1 < K else here))
-                before = here
+                after = u + N_LANES if k + 1 < K else u
+                for h in range(N_LANES):
+                    here = u[h]
+                    u[h] = (1.0 - 2.0 * half[h]) * here + common[h] + 0.5 * half[h] * (before[h] + after[h])
+                    before[h] = here
+                common += N_LANES
+                u += N_LANES
 
-    def _add_groups(self, w, part):
-        """common_k: this part of what all groups have at the k-th penalty."""
+    def _add_groups(self):
+        """common_k: the part of the other groups of what all groups have at the k-th penalty."""
+        h: cython.Py_ssize_t
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        single: cython.double = 0.0
-        for k in range(self.K):
-            self.common[k] = 0.0
+        u: cython.p_double
+        common: cython.p_double = cython.address(self.common[0, 0])
+        single: cython.double[N_LANES]
+        for h in range(N_LANES):
+            single[h] = 0.0
+        for k in range(self.K * N_LANES):
+            common[k] = 0.0
         for m in range(self.M):
+            u = cython.address(self.lanes[self.first[m], 0])
             if self._size(m) < self.K:
-                single += w[self.first[m]] / self.K
+                for h in range(N_LANES):
+                    single[h] += u[h]
                 continue
-            for k in range(self.K):
-                self.common[k] += w[self.first[m] + k]
+            axpy(self.K * N_LANES, 1.0, u, common)
         for k in range(self.K):
-            self.common[k] = part * (self.common[k] + single)
+            for h in range(N_LANES):
+                common[h] = self.half[h] / self.n_alive * (common[h] + single[h] / self.K)
+            common += N_LANES
+
+    def averages(self, pulls, out):
+        """Each share's average of what the experts predict."""
+        e: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        x: cython.double
+        sums: cython.double[N_LANES]
+        row: cython.p_double = cython.address(self.lanes[0, 0])
+        for h in range(N_LANES):
+            sums[h] = 0.0
+        for e in range(self.n):
+            x = pulls[e]
+            for h in range(N_LANES):
+                sums[h] += row[h] * x
+            row += N_LANES
+        for h in range(N_SHARES):
+            out[h] = sums[h]
 
     def _add_up(self):
         e: cython.Py_ssize_t
         h: cython.Py_ssize_t
-        pi: cython.double
-        w: cython.p_double
-        total: cython.p_double = cython.address(self.total[0])
+        pi: cython.double[N_LANES]
+        row: cython.p_double = cython.address(self.lanes[0, 0])
+        for h in range(N_LANES):
+            pi[h] = self.pi[h] if h < N_SHARES else 0.0
         for e in range(self.n):
-            total[e] = 0.0
-        for h in range(N_SHARES):
-            pi = self.pi[h]
-            w = cython.address(self.w[h, 0])
-            for e in range(self.n):
-                total[e] += pi * w[e]
+            self.total[e] = dot(N_LANES, row, pi)
+            row += N_LANES
 
     def weight_of(self, m):
         """The weight of a group."""
@@ -192,8 +259,17 @@ class Shares(Stateful):
         return total
 
     def travel(self, tape):
-        """Which groups are there, their owner knows."""
+        """Share by share. Which groups are there, their owner knows."""
+        e: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        row: cython.p_double = cython.address(self.likelihood[0])
         tape.doubles(cython.address(self.pi[0]), N_SHARES, WEIGHT)
-        tape.doubles(cython.address(self.w[0, 0]), N_SHARES * self.n, WEIGHT)
+        for h in range(N_SHARES):
+            for e in range(self.n):
+                row[e] = self.lanes[e, h]
+            tape.doubles(row, self.n, WEIGHT)
+            if tape.mode == READ:
+                for e in range(self.n):
+                    self.lanes[e, h] = row[e]
         if tape.mode == READ:
             self._add_up()

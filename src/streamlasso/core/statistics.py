@@ -20,7 +20,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs, sqrt
 from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
-from cython.cimports.streamlasso.core.kernels import axpy, axpy4
+from cython.cimports.streamlasso.core.kernels import axpy, subtract_rows
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
 
@@ -298,24 +298,7 @@ class Moments(Stateful):
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t
         s: cython.double
-        a: cython.double[4]
-        i = 0
-        while i + 3 < k:
-            for m in range(4):
-                a[m] = -b[i + m]
-            axpy4(
-                self.p,
-                a,
-                cython.address(self.S[members[i], 0]),
-                cython.address(self.S[members[i + 1], 0]),
-                cython.address(self.S[members[i + 2], 0]),
-                cython.address(self.S[members[i + 3], 0]),
-                out,
-            )
-            i += 4
-        while i < k:
-            axpy(self.p, -b[i], cython.address(self.S[members[i], 0]), out)
-            i += 1
+        subtract_rows(k, members, self.p, cython.address(self.S[0, 0]), b, out)
         for m in range(self.n_pending):
             s = 0.0
             for i in range(k):

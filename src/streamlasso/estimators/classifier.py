@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from streamlasso.core.selected import Selected
 from streamlasso.estimators.base import RAP, Rows
 from streamlasso.estimators.coefficients import SelectedOfClasses
+from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -18,6 +19,7 @@ from streamlasso.estimators.multiclass import (
     modelled,
     n_models,
     probabilities,
+    sets_of,
     targets_of,
     with_new_class,
 )
@@ -125,6 +127,26 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class, given rows that follow the last one learnt, in order."""
         return probabilities(Binomial().mean(self._decide(X)))
+
+    @between_rows
+    def predict_set(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """The most probable classes that have this probability together: (row, class), True if it is one of them.
+
+        At least this share of rows has its class in the set, if the probabilities are right: the default calibrates
+        them (docs/intervals.md). The most probable class is always in the set.
+
+        >>> import numpy as np
+        >>> from streamlasso import RAPClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(1000, 2))
+        >>> y = np.array(["low", "middle", "top"])[np.digitize(X[:, 0] + 0.3 * rng.normal(size=1000), [-1, 1])]
+        >>> model = RAPClassifier().fit(X, y)
+        >>> model.classes_[model.predict_set([[2.0, 0.0]], coverage=0.9)[0]]
+        array(['top'], dtype='<U6')
+        >>> model.classes_[model.predict_set([[1.0, 0.0]], coverage=0.9)[0]]
+        array(['middle', 'top'], dtype='<U6')
+        """
+        return sets_of(probabilities(Binomial().mean(self._decide(X))), refuse_coverage(coverage))
 
     @between_rows
     def predict(self, X: Any) -> np.ndarray:

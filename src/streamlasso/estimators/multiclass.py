@@ -80,6 +80,22 @@ def probabilities(mean: np.ndarray) -> np.ndarray:
     return mean / total
 
 
+def sets_of(shares: np.ndarray, coverage: float) -> np.ndarray:
+    """(row, class): is it in the smallest set of classes that has this probability?
+
+    >>> import numpy as np
+    >>> sets_of(np.array([[0.7, 0.1, 0.2], [0.0, 0.05, 0.95]]), 0.9)
+    array([[ True, False,  True],
+           [False, False,  True]])
+    """
+    order = np.argsort(-shares, axis=1, kind="stable")
+    sorted_shares = np.take_along_axis(shares, order, axis=1)
+    before = np.cumsum(sorted_shares, axis=1) - sorted_shares
+    found = np.empty(shares.shape, dtype=bool)
+    np.put_along_axis(found, order, before < coverage, axis=1)
+    return found
+
+
 def losses_of(family: Family, targets: list[np.ndarray], eta: np.ndarray) -> np.ndarray:
     """The family's loss of each row; for several classes the log loss of `probabilities`."""
     if len(targets) == 1:

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from streamlasso.core.selected import Selected
 from streamlasso.estimators.base import RAP
-from streamlasso.estimators.intervals import ends_of, levels_of, quantiles_of
+from streamlasso.estimators.intervals import interval_of, levels_of, quantiles_of
 from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, FAMILY, METHOD, PARAMETERS
 from streamlasso.estimators.turns import between_rows
 from streamlasso.estimators.validation import numbers_of, refuse_no_target
@@ -94,11 +94,12 @@ class RAPRegressor(RegressorMixin, RAP):
         """The mean of the response, given rows that follow the last one learnt, in order (docs/mixture.md)."""
         return self._predictions(self._decide(X))
 
+    @between_rows
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Where the response will be, with this probability: (row, low and high), for rows as `predict` takes them.
 
         The share of responses inside is kept at `coverage` while the stream changes; see docs/intervals.md. Before the
-        second row is learnt the interval has no end.
+        third row is learnt the interval has no end.
 
         >>> import numpy as np
         >>> from streamlasso import RAPRegressor
@@ -108,7 +109,7 @@ class RAPRegressor(RegressorMixin, RAP):
         >>> RAPRegressor().fit(X, y).predict_interval([[1.0, 0.0, 0.0]], coverage=0.9).round(1)
         array([[-0.7,  2.9]])
         """
-        return self.predict_quantiles(X, ends_of(coverage))
+        return interval_of(self._first, self._decide(X)[:, 0], coverage)
 
     @between_rows
     def predict_quantiles(self, X: Any, levels: Any) -> np.ndarray:

@@ -5,6 +5,8 @@ cdef class Family(Part):
     cdef double loss_at(self, double y, double eta) except? -1 nogil
     cdef double slope_at(self, double y, double eta) except? -1 nogil
     cdef double curvature_at(self, double y, double eta) except? -1 nogil
+    cdef int slopes_at(self, double y, double eta, double* slope, double* curvature) except -1 nogil
+    cdef int losses_of(self, Py_ssize_t n, double y, const double* eta, double* loss) except -1 nogil
     cdef int slopes(
         self, Py_ssize_t n, const double* y, const double* eta, double* slope, double* curvature
     ) except -1 nogil

@@ -47,6 +47,19 @@ class Family(Part):
         with cython.gil:
             return self.curvature(y, eta)
 
+    def losses_of(self, n, y, eta, loss):
+        """The losses of n etas for one response."""
+        i: cython.Py_ssize_t
+        for i in range(n):
+            loss[i] = self.loss_at(y, eta[i])
+        return 0
+
+    def slopes_at(self, y, eta, slope, curvature):
+        """Both at once; built-in families take them from one exponential."""
+        slope[0] = self.slope_at(y, eta)
+        curvature[0] = self.curvature_at(y, eta)
+        return 0
+
     def slopes(self, n, y, eta, slope, curvature):
         """Slope and curvature of n rows; built-in families take them from one exponential."""
         i: cython.Py_ssize_t
@@ -109,6 +122,8 @@ class Family(Part):
     has_scale = True
     #: No response is lower.
     lowest = -np.inf
+    #: Whether responses are whole numbers.
+    whole = False
     #: Whether the loss is (y - eta)^2 / 2, for which sums of squares and products are all that a model needs.
     quadratic = False
 

@@ -16,6 +16,7 @@ class Family(Part):
     deviance_name: ClassVar[str | None]
     has_scale: ClassVar[bool]
     lowest: ClassVar[float]
+    whole: ClassVar[bool]
     quadratic: ClassVar[bool]
 
     # The built-in ones take arrays, but a family of one's own gives them for plain floats: only Any allows both.

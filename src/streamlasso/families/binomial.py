@@ -4,7 +4,7 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp, fabs, log, log1p
-from cython.cimports.streamlasso.core.kernels import exps
+from cython.cimports.streamlasso.core.kernels import exps, log1ps
 from cython.cimports.streamlasso.families.base import Family
 from scipy.special import logit, xlogy
 
@@ -37,6 +37,29 @@ class Binomial(Family):
     def curvature_at(self, y, eta):
         e: cython.double = exp(-fabs(eta))
         return e / ((1.0 + e) * (1.0 + e))
+
+    def losses_of(self, n, y, eta, loss):
+        i: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        done: cython.Py_ssize_t = 0
+        part: cython.double[MOST_AT_ONCE]
+        while done < n:
+            m = min(n - done, MOST_AT_ONCE)
+            for i in range(m):
+                part[i] = max(-fabs(eta[done + i]), -FARTHEST_ETA)
+            exps(m, part, loss + done)
+            done += m
+        log1ps(n, loss)
+        for i in range(n):
+            loss[i] += (1.0 - y if eta[i] > 0.0 else -y) * eta[i]
+        return 0
+
+    def slopes_at(self, y, eta, slope, curvature):
+        e: cython.double = exp(-fabs(eta))
+        share: cython.double = 1.0 / (1.0 + e)
+        slope[0] = ((1.0 - y) - y * e) * share if eta > 0.0 else ((1.0 - y) * e - y) * share
+        curvature[0] = e * share * share
+        return 0
 
     def slopes(self, n, y, eta, slope, curvature):
         i: cython.Py_ssize_t

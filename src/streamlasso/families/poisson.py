@@ -30,6 +30,7 @@ class Poisson(Family):
     response = "a count"
     loss_name = "Poisson loss"
     lowest = 0.0
+    whole = True
     deviance_name = "half Poisson deviance"
 
     def loss_at(self, y, eta):
@@ -42,6 +43,11 @@ class Poisson(Family):
 
     def curvature_at(self, y, eta):
         return exp(min(eta, LARGEST_ETA))
+
+    def slopes_at(self, y, eta, slope, curvature):
+        curvature[0] = exp(min(eta, LARGEST_ETA))
+        slope[0] = curvature[0] - y
+        return 0
 
     def slopes(self, n, y, eta, slope, curvature):
         i: cython.Py_ssize_t

@@ -11,6 +11,9 @@ from streamlasso.report.spread import padded
 
 #: Rows at the end that are kept one by one.
 N_RECENT = 100
+#: What is drawn of a response: the value, its prediction, and the ends of its interval.
+LINES = ("actual", "predicted", "low", "high")
+N_LINES = len(LINES)
 
 
 class Fit(NamedTuple):
@@ -19,6 +22,7 @@ class Fit(NamedTuple):
     actual, predicted : (row, column) responses and predictions; for classes one column per class, 1 or 0 and the
         predicted share of the class
     classes : (row, actual and predicted) places of the classes; None for numbers
+    interval : (row, low and high) that were predicted for numbers; NaN where none was, or where it had no end
 
     >>> import numpy as np
     >>> Fit.of_classes(np.array([1, 0]), np.array([1, 1]), np.array([[0.1, 0.9], [0.4, 0.6]])).actual
@@ -29,10 +33,11 @@ class Fit(NamedTuple):
     actual: np.ndarray
     predicted: np.ndarray
     classes: np.ndarray | None = None
+    interval: np.ndarray | None = None
 
     @classmethod
-    def of_numbers(cls, actual: np.ndarray, predicted: np.ndarray) -> Fit:
-        return cls(actual[:, None].astype(float), predicted[:, None].astype(float))
+    def of_numbers(cls, actual: np.ndarray, predicted: np.ndarray, interval: np.ndarray | None = None) -> Fit:
+        return cls(actual[:, None].astype(float), predicted[:, None].astype(float), None, interval)
 
     @classmethod
     def of_classes(cls, actual: np.ndarray, predicted: np.ndarray, shares: np.ndarray) -> Fit:
@@ -41,26 +46,39 @@ class Fit(NamedTuple):
         return cls(one_hot, shares, np.column_stack([actual, predicted]).astype(np.int64))
 
     def at(self, rows: np.ndarray) -> Fit:
-        return Fit(self.actual[rows], self.predicted[rows], None if self.classes is None else self.classes[rows])
+        classes, interval = (None if each is None else each[rows] for each in (self.classes, self.interval))
+        return Fit(self.actual[rows], self.predicted[rows], classes, interval)
+
+    @property
+    def lines(self) -> np.ndarray:
+        """(row, LINES, column)"""
+        nothing = np.full(self.actual.shape, np.nan)
+        ends = [nothing, nothing] if self.interval is None else [finite[:, None] for finite in _finite(self.interval)]
+        return np.stack([self.actual, self.predicted, *ends], axis=1)
+
+
+def _finite(interval: np.ndarray) -> np.ndarray:
+    """(low and high, row)"""
+    return np.where(np.isfinite(interval), interval, np.nan).T
 
 
 class Course(NamedTuple):
-    """Consecutive rows: sums (actual and predicted, column), and the range (low and high, column) of actual ones."""
+    """Consecutive rows: sums (LINES, column), and the range (low and high, column) of actual responses."""
 
     sums: np.ndarray
     range: np.ndarray
 
     @classmethod
     def empty(cls, n_columns: int = 0) -> Course:
-        return cls(np.zeros((2, n_columns)), np.full((2, n_columns), np.nan))
+        return cls(np.zeros((N_LINES, n_columns)), np.full((2, n_columns), np.nan))
 
     def widened(self, n_columns: int) -> Course:
         """With columns for classes that have not come yet."""
-        return Course(padded(self.sums, (2, n_columns)), padded(self.range, (2, n_columns), np.nan))
+        return Course(padded(self.sums, (N_LINES, n_columns)), padded(self.range, (2, n_columns), np.nan))
 
     def added(self, fit: Fit) -> Course:
         """Row by row, so that it does not matter how the rows were cut into pieces."""
-        course, rows = self.widened(fit.actual.shape[1]), np.stack([fit.actual, fit.predicted], axis=1)
+        course, rows = self.widened(fit.actual.shape[1]), fit.lines
         sums = np.add.accumulate(np.concatenate([course.sums[None], rows]))[-1]
         if not len(rows):
             return course
@@ -77,14 +95,14 @@ def _hull(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Recent:
-    """The last rows: their numbers, and (row, actual and predicted, column)."""
+    """The last rows: their numbers, and (row, LINES, column)."""
 
     t: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    values: np.ndarray = field(default_factory=lambda: np.empty((0, 2, 0)))
+    values: np.ndarray = field(default_factory=lambda: np.empty((0, N_LINES, 0)))
 
     def add(self, t: np.ndarray, fit: Fit) -> None:
-        rows = np.stack([fit.actual, fit.predicted], axis=1)
-        before = padded(self.values, (len(self.t), 2, rows.shape[2]))
+        rows = fit.lines
+        before = padded(self.values, (len(self.t), N_LINES, rows.shape[2]))
         self.t = np.concatenate([self.t, t])[-N_RECENT:]
         self.values = np.concatenate([before, rows])[-N_RECENT:]
 

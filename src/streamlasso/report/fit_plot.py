@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from streamlasso._text import percent
+from streamlasso._text import percent, share_of
 from streamlasso.report.axes import TITLE, Entries, frame, label_of, legend_above, message, row_axis
-from streamlasso.report.colours import BAND, DARK, GREY
+from streamlasso.report.colours import BAND, DARK, GREY, INTERVAL
 from streamlasso.report.curves import window_edges, window_means
 from streamlasso.report.fit import N_RECENT
 from streamlasso.report.summary import Summary
@@ -40,8 +41,9 @@ def fit_columns(summary: Summary) -> list[int]:
 
 
 def draw_fit(axes: Axes, summary: Summary, column: int) -> None:
-    """Means of windows; of numbers also the lowest and the highest within each."""
+    """Means of windows; of numbers also the interval, or the lowest and the highest within each."""
     scored = summary.scored > 0
+    with_interval = summary.coverage is not None and summary.classes is None
     axes.set_title(_title(summary, column), **TITLE)
     if not scored.any():
         message(axes, "no row has been predicted yet")
@@ -54,19 +56,25 @@ def draw_fit(axes: Axes, summary: Summary, column: int) -> None:
     )
     entries: Entries = [("actual", Line2D([], [], **ACTUAL)), ("predicted", Line2D([], [], **PREDICTED))]
     size = round(float(summary.rows[scored].sum()) / len(t))
-    if size > 1:
+    if size > 1 and with_interval:
+        axes.set_title(f"{_title(summary, column)}, means of {size:,} rows", **TITLE)
+    elif size > 1:
         entries = [(f"{name}, mean of {size:,} rows", line) for name, line in entries]
-    if summary.classes is None and size > 1:
+    if summary.classes is None and size > 1 and not with_interval:
         low, high = (
             reduce.reduceat(summary.actual_range[scored, k, column], edges)
             for k, reduce in enumerate((np.minimum, np.maximum))
         )
         axes.fill_between(t, low, high, color=BAND, linewidth=0)
         entries.append(("lowest to highest", Patch(color=BAND)))
+    usual = np.quantile(predicted, [SPIKES, 1 - SPIKES])
+    if with_interval:
+        ends = [window_means(summary.interval[scored, k, column], n, edges) for k in range(2)]
+        usual = np.append(usual, _usual_ends(ends))
+        entries.append(_draw_interval(axes, summary, t, *ends))
     axes.plot(t, actual, **ACTUAL)
     axes.plot(t, predicted, **PREDICTED)
     if summary.classes is None:
-        usual = np.quantile(predicted, [SPIKES, 1 - SPIKES])
         _scale_of_numbers(axes, summary, summary.actual_range[scored, :, column], usual)
     else:
         _scale_of_shares(axes, min(1.0, 1.1 * max(actual.max(), predicted.max())) or 1.0)
@@ -80,14 +88,35 @@ def draw_recent(axes: Axes, summary: Summary, column: int) -> None:
     axes.set_title(f"The last {len(t):,} rows, one by one", **TITLE)
     dots = dict(marker="o", markersize=3.2)
     style: dict[str, Any] = ACTUAL | dots | (dict(linewidth=1.0) if summary.classes is None else dict(linestyle="none"))
+    entries: Entries = [("actual", Line2D([], [], **style)), ("predicted", Line2D([], [], **PREDICTED))]
+    within = values[:, 1]
+    if summary.coverage is not None and summary.classes is None:
+        entries.append(_draw_interval(axes, summary, t, values[:, 2], values[:, 3]))
+        within = np.append(within, _usual_ends([values[:, 2], values[:, 3]]))
     axes.plot(t, values[:, 0], **style)
     axes.plot(t, values[:, 1], **PREDICTED)
     if summary.classes is None:
-        _scale_of_numbers(axes, summary, values[:, 0], values[:, 1])
+        _scale_of_numbers(axes, summary, values[:, 0], within)
     else:
         _scale_of_shares(axes, 1.03, -0.03)
-    legend_above(axes, [("actual", Line2D([], [], **style)), ("predicted", Line2D([], [], **PREDICTED))])
+    legend_above(axes, entries)
     row_axis(axes, t[0] - 0.5, t[-1] + 0.5)
+
+
+def _draw_interval(
+    axes: Axes, summary: Summary, t: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[str, Artist]:
+    """A band between the ends; none where they are not known."""
+    assert summary.coverage is not None
+    axes.fill_between(t, low, high, color=INTERVAL, linewidth=0)
+    return f"{share_of(summary.coverage)} interval", Patch(color=INTERVAL)
+
+
+def _usual_ends(ends: list[np.ndarray]) -> np.ndarray:
+    """Where the ends mostly are: the first few intervals may be anything."""
+    known = np.concatenate(ends)
+    known = known[~np.isnan(known)]
+    return np.quantile(known, [SPIKES, 1 - SPIKES]) if len(known) else known
 
 
 def shows_recent(summary: Summary) -> bool:

@@ -20,8 +20,9 @@ MOST_LINES, N_PARTS = 20, 5
 #: Restarts that are listed, the last ones.
 MOST_RESTARTS = 8
 PICTURE = (
-    "Over the rows: what was predicted and what came; the loss of the model and of the baselines; which features were "
-    "active; how many rows the memory holds; the penalty lam and the value lam_max that empties the model"
+    "Over the rows: what was predicted, with an interval where one was asked for, and what came; the loss of the model "
+    "and of the baselines; which features were active; how many rows the memory holds; the penalty lam and the value "
+    "lam_max that empties the model"
 )
 
 

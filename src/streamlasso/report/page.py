@@ -33,7 +33,7 @@ p { margin: .4rem 0; max-width: 48rem; }
 .headline { font-size: 1.15rem; }
 .note { color: var(--soft); font-size: .92rem; }
 .figures { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; }
-.figures div { flex: 1 1 8.5rem; border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem; }
+.figures div { flex: 1 1 7.5rem; border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem; }
 .figures b { display: block; font-size: 1.4rem; line-height: 1.3; }
 table { border-collapse: collapse; margin: .6rem 0; font-variant-numeric: tabular-nums; font-size: .95rem; }
 th, td { padding: .22rem .9rem .22rem 0; text-align: right; vertical-align: top; }

@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from streamlasso._text import count, listed, number, percent
+from streamlasso._text import count, listed, number, percent, share_of
 from streamlasso.report.page import paragraph, section, table
 from streamlasso.report.summarise import N_WORST
 from streamlasso.report.summary import Summary
@@ -65,6 +65,15 @@ def in_terms_of_loss(summary: Summary) -> str:
     return f"The model did not beat the running mean: its loss was {percent(-saved)} higher, {against}."
 
 
+def inside_intervals(summary: Summary) -> str:
+    """How many responses the intervals held; nothing without intervals."""
+    if summary.coverage is None:
+        return ""
+    what, held = "intervals" if summary.classes is None else "sets", f"{100 * summary.means['covered']:.1f} %"
+    of = "responses" if summary.classes is None else "classes"
+    return f"The {share_of(summary.coverage)} {what} held {held} of the {of}, each given before its row."
+
+
 def caveats(summary: Summary) -> list[str]:
     """What to check where the result is too good, or worse than it need be."""
     if summary.mean_persistence is not None and summary.saved_against(summary.mean_persistence) < -NEARLY:
@@ -96,11 +105,19 @@ def at_a_glance(summary: Summary) -> str:
     n_features = summary.n_features or len(summary.feature_names)
     facts = {
         **_in_plain_terms(summary),
+        **_inside(summary),
         "loss saved against the running mean": percent(summary.saved),
         f"of {count(n_features, 'feature')} active now": f"{n_active:,}",
     }
     cards = "".join(f"<div><b>{escape(value)}</b>{escape(name)}</div>" for name, value in facts.items())
     return f'<div class="figures">{cards}</div>'
+
+
+def _inside(summary: Summary) -> dict[str, str]:
+    if summary.coverage is None:
+        return {}
+    where = "of the responses inside {} intervals" if summary.classes is None else "of the classes inside {} sets"
+    return {where.format(share_of(summary.coverage)): f"{100 * summary.means['covered']:.1f} %"}
 
 
 def _in_plain_terms(summary: Summary) -> dict[str, str]:
@@ -134,7 +151,7 @@ def losses(summary: Summary, comparisons: Mapping[str, np.ndarray]) -> str:
     easy = "typical error" if summary.classes is None else "correct"
     head = ["", easy, f"{summary.loss_name}, all rows", f"last {count(n_recent, 'row')}"]
     notes = paragraph(_worst_rows(summary), "note")
-    result = paragraph(in_terms_of_loss(summary))
+    result = paragraph(" ".join(filter(None, [in_terms_of_loss(summary), inside_intervals(summary)])))
     return section("How good were the predictions?", result, table(head, lines, strong=0), notes)
 
 

@@ -25,7 +25,7 @@ MOST_STRETCHES = 2000
 N_WORST = 5
 MIDNIGHT = " 00:00:00"
 #: What is summed over the rows of a stretch that have a loss: `scored` counts them. An error is the distance of a
-#: prediction from the response; for classes 1 if it is wrong, else 0.
+#: prediction from the response; for classes 1 if it is wrong, else 0. NaN where no intervals were predicted.
 SUMS = (
     "scored",
     "loss",
@@ -35,6 +35,7 @@ SUMS = (
     "error",
     "baseline_error",
     "persistence_error",
+    "covered",
 )
 
 
@@ -209,6 +210,7 @@ class Summariser:
             persistence=means[2] if np.any(sums[3]) else None,
             actual=np.array([course.sums[0] for course in courses]) / n_scored,
             predicted=np.array([course.sums[1] for course in courses]) / n_scored,
+            interval=np.array([course.sums[2:] for course in courses]) / n_scored[:, None],
             actual_range=np.array([course.range for course in courses]),
             recent=self.recent,
             confusion=self.confusion,

@@ -26,6 +26,7 @@ class Summary:
     loss, baseline, persistence : mean losses of the model, of the running mean and of persistence (or None)
     actual, predicted : (stretch, column) means of the scored rows: one column, or one per class (shares of the rows)
     actual_range : (stretch, low and high, column)
+    interval : (stretch, low and high, column) mean ends of the predicted intervals; NaN without any
     recent, confusion : the last rows one by one; counts of (actual, predicted) classes
     lam, lam_max, n_active, effective_size, since, coef, times : after the last row; with several classes, one column
         per class
@@ -36,6 +37,8 @@ class Summary:
     target : the name of the response, if it has one
     n_features : the number of all features, where those that are named are only the strongest at some time; the others,
         and all that is not among the strongest at the time, have coefficients of 0 here
+    coverage : the share of responses that the intervals should hold, if there are any; `means["covered"]` is what they
+        hold
     """
 
     t: np.ndarray
@@ -46,6 +49,7 @@ class Summary:
     persistence: np.ndarray | None
     actual: np.ndarray
     predicted: np.ndarray
+    interval: np.ndarray
     actual_range: np.ndarray
     recent: Recent
     confusion: np.ndarray
@@ -68,6 +72,7 @@ class Summary:
     status: dict[str, int]
     target: str | None = None
     n_features: int | None = None
+    coverage: float | None = None
 
     def printable(self) -> Summary:
         """With names that every font and terminal can show."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns, names_in
 from streamlasso._files import make_directory
-from streamlasso._text import count, number
+from streamlasso._text import count, number, percent
 
 if TYPE_CHECKING:
     from streamlasso.run.options import Options
@@ -33,6 +33,7 @@ def run(
     every: int = 10_000,
     on_error: Literal["stop", "skip"] = "stop",
     max_keys: int | None = None,
+    coverage: float | None = None,
     live: Annotated[bool, ONE_WAY] = False,
     port: int = 8000,
     quiet: Annotated[bool, ONE_WAY] = False,
@@ -49,7 +50,7 @@ def run(
 
     Example: streamlasso run data.csv --target y --lags y:1,24 --checkpoint run.safetensors
 
-    Example: streamlasso run sales.csv --target sold --key shop
+    Example: streamlasso run sales.csv --target sold --key shop --coverage 0.9
 
     Example: streamlasso run mails.csv --target spam --text subject,body
 
@@ -97,6 +98,9 @@ def run(
         What to do about a row that cannot be read: stop, or skip it.
     max_keys
         The models of keys in memory at a time; the least recently used wait on disk. Left out: all.
+    coverage
+        Predict intervals too, which hold this share of the targets, say 0.9: the columns low and high. For classes the
+        column set: the most probable classes that have this probability together.
     live
         Show the run on a page while it learns, and after its end until Ctrl-C. Needs the extra serve.
     port
@@ -125,6 +129,7 @@ def run(
         max_keys=max_keys,
         text=names_in(text),
         ngrams=ngrams,
+        coverage=coverage,
         **chosen,
     )
     make_directory(out)
@@ -143,6 +148,7 @@ def predict(
     /,
     *,
     out: Path | None = None,
+    coverage: float | None = None,
     on_error: Literal["stop", "skip"] = "stop",
     quiet: Annotated[bool, ONE_WAY] = False,
 ) -> None:
@@ -161,6 +167,8 @@ def predict(
         As for run; - is standard input.
     out
         A file that ends in .csv, .tsv, .jsonl or .parquet. Left out: CSV on standard output.
+    coverage
+        As for run. Right for the next row; on streams that wander too narrow for rows far ahead.
     on_error
         What to do about a row that cannot be read: stop, or skip it.
     quiet
@@ -169,11 +177,12 @@ def predict(
     from streamlasso._terminal import warn
     from streamlasso.run.predict import predict_file
 
-    done = predict_file(model, data, out, on_error)
+    done = predict_file(model, data, out, on_error, coverage)
     if not quiet:
         loss = f"; mean loss {number(done.mean_loss)} on {done.scored:,} of them" if done.scored else ""
+        inside = f"; {percent(done.covered / done.scored)} inside their interval" if coverage and done.scored else ""
         skipped = f"; {count(done.skipped, 'unreadable row')} left out" if done.skipped else ""
-        warn(f"{count(done.rows, 'row')}{loss}{skipped}", *done.notes)
+        warn(f"{count(done.rows, 'row')}{loss}{inside}{skipped}", *done.notes)
 
 
 def inspect(model: Path, /) -> None:

@@ -11,7 +11,7 @@ from streamlasso._text import count
 from streamlasso.encoding import Target
 from streamlasso.encoding.target import CLASSES
 from streamlasso.families import FAMILIES
-from streamlasso.report.results import caveats
+from streamlasso.report.results import caveats, inside_intervals
 from streamlasso.report.summary import Summary
 from streamlasso.run.finish import finish, notes_of
 from streamlasso.run.options import Options
@@ -98,8 +98,8 @@ def print_results(run: Run, summary: Summary, complete: bool, printed: list[str]
         terminal.print(f"Interrupted after {count(run.state.n_rows, 'row')}{again}.", soft_wrap=True)
     for table in summary_tables(summary):
         terminal.print(table)
-    for note in [*caveats(summary), *notes_of(run)]:
-        if note not in printed:
+    for note in [inside_intervals(summary), *caveats(summary), *notes_of(run)]:
+        if note and note not in printed:
             terminal.print(note, soft_wrap=True)
     out = run.options.out
     terminal.print(

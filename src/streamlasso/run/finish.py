@@ -154,6 +154,7 @@ def settings_of(run: Run) -> dict[str, Any]:
         ),
         "keep": ", ".join(options.keep),
         "drop": ", ".join(options.drop),
+        "coverage": options.coverage,
         "on-error": options.on_error,
     }
     return {name: value for name, value in found.items() if value}

@@ -13,11 +13,13 @@ from streamlasso import RAPClassifier, RAPRegressor, checkpoint
 from streamlasso._progressive import learn_rows
 from streamlasso._text import number
 from streamlasso.baselines import LAST, MEAN, SEASON, ClassBaselines, Compared, NumberBaselines
+from streamlasso.core.quantiles import Quantiles
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.encoding import Target
 from streamlasso.encoding.encoder import Encoded
 from streamlasso.estimators.base import Rows
-from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, targets_of
+from streamlasso.estimators.intervals import Ends, errors_of
+from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, sets_of, targets_of
 from streamlasso.families import Family
 from streamlasso.keyed.groups import Groups, groups_of
 from streamlasso.keyed.models import Models
@@ -28,6 +30,8 @@ from streamlasso.run.keys import KeyModels
 
 #: Stands for the second class until there is one.
 NONE_YET = "(none yet)"
+#: Stands between the classes of a set.
+BETWEEN = "; "
 
 
 class Outcomes(NamedTuple):
@@ -35,6 +39,7 @@ class Outcomes(NamedTuple):
 
     eta, lam : (row, learner) eta before the row, and lam after it
     scored : whether its loss counts. Not that of the first row, which nothing could predict, nor without a target
+    interval, covered : (row, low and high) before the row, and whether its target lies inside; NaN where not asked for
     """
 
     eta: np.ndarray
@@ -46,6 +51,8 @@ class Outcomes(NamedTuple):
     error: np.ndarray
     baseline_error: np.ndarray
     persistence_error: np.ndarray
+    covered: np.ndarray
+    interval: np.ndarray
     fit: Fit
     lam: np.ndarray
     after: dict[str, np.ndarray]
@@ -56,11 +63,24 @@ class Outcomes(NamedTuple):
         return np.column_stack([getattr(self, name) for name in SUMS])
 
 
+def covered(interval: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """1 where the value lies in its interval, else 0; NaN where there is no interval."""
+    low, high = interval.T
+    return np.where(np.isnan(low), np.nan, (low <= values) & (values <= high))
+
+
+def finite(interval: np.ndarray) -> np.ndarray:
+    """NaN where there is no end."""
+    return np.where(np.isfinite(interval), interval, np.nan)
+
+
 class Learning:
     """An estimator that learns row by row, and the baselines that its predictions are compared with.
 
     `state` is what `state()` gave when the estimator was saved; a model that was saved from Python has none.
 
+    errors : how far targets fall from their predictions; None for classes, and for a model that Python saved
+    coverage : of the intervals that are predicted; None if none are
     competition : where the baselines compete with the model, their weights
     keys : where rows have keys, the models of these; the estimator is then the pooled model
     seasonal : the sums of the losses of the last season's value and of the least losses, and the number of rows
@@ -78,6 +98,11 @@ class Learning:
         baselines = state.get("baselines", {})
         self.baselines: ClassBaselines | NumberBaselines
         self.baselines = ClassBaselines(**baselines) if self.classes else NumberBaselines(self.family, **baselines)
+        self.coverage: float | None = state.get("coverage")
+        self.errors: Quantiles | None = None
+        if state.get("errors") is not None:
+            self.errors = Quantiles(self.family)
+            self.errors.unpack(bytes.fromhex(state["errors"]))
         self.competition = Competition(**state["competition"]) if state.get("competition") else None
         self.keys: KeyModels | None = None
         self.seasonal = state.get("seasonal", [0.0, 0.0, 0])
@@ -94,6 +119,7 @@ class Learning:
         season: int | None = None,
         competes: bool = False,
         in_time: bool = False,
+        coverage: float | None = None,
     ) -> Learning:
         """Of a stream that nothing has been learnt of.
 
@@ -103,10 +129,13 @@ class Learning:
         if target.classes is None:
             learning = cls(target, RAPRegressor(family=target.family, **settings)._start(features))
             learning.baselines = NumberBaselines(learning.family, season)
+            learning.coverage = coverage
+            learning.errors = Quantiles(learning.family) if learning.family.has_scale else None
             if competes and not np.isnan(learning.family.least_loss(np.ones(1))[0]):
                 learning.competition = Competition.start(learning.baselines.etas(np.empty(0)), in_time)
             return learning
         learning = cls(target, RAPClassifier(**settings))
+        learning.coverage = coverage
         learning.estimator._start(features, learning._own_labels)
         return learning
 
@@ -126,7 +155,8 @@ class Learning:
     def state(self) -> dict[str, Any]:
         """What a checkpoint keeps beside the estimator and the models of keys."""
         found = {"baselines": self.baselines.state(), "first": self.first, "n_classes": self.n_classes}
-        found |= {"n_known": self.n_known, "seasonal": self.seasonal}
+        found |= {"n_known": self.n_known, "seasonal": self.seasonal, "coverage": self.coverage}
+        found["errors"] = self.errors and self.errors.pack().hex()
         return {**found, "competition": self.competition and self.competition.state()}
 
     def save(self, path: Path, notes: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -287,7 +317,11 @@ class Learning:
             least_loss[there] = self.family.least_loss(values[there])
             eta = self._with_baselines(eta, etas, values, least_loss, scored)
             compared = self._compared(values, etas)
-        fit = self._fit(eta, values)
+        interval = self._interval_before(eta, np.where(scored, values, np.nan))
+        inside = covered(interval, values)
+        if self.classes and self.coverage is not None:
+            inside = self._sets(eta)[np.arange(n), values].astype(float)
+        fit = self._fit(eta, values, interval)
         after = {name: column[name].mean(axis=1) for name in ("slope", "lam", "lam_max", "n_active")}
         after["effective_size"] = column["effective_size"][:, 0]
         after["status"] = np.array(STATUS)[column["status"].max(axis=1).astype(int)]
@@ -297,15 +331,42 @@ class Learning:
             loss=self._loss(eta, targets, values, there),
             least_loss=least_loss,
             error=np.abs(fit.actual - fit.predicted)[:, 0] if fit.classes is None else best_class(eta) != values,
+            covered=inside,
+            interval=interval,
             **compared._asdict(),
             fit=fit,
             lam=column["lam"],
             after=after,
         )
 
-    def _fit(self, eta: np.ndarray, values: np.ndarray) -> Fit:
+    # --- intervals ----------------------------------------------------------------------------------------------------
+
+    def interval(self, eta: np.ndarray) -> np.ndarray:
+        """(row, low and high) of rows from which nothing is learnt; NaN where none are asked for."""
+        if self.coverage is None or self.classes:
+            return np.full((len(eta), 2), np.nan)
+        errors = self.errors or errors_of(self.learners[0])
+        ends = Ends(errors, self.coverage)
+        return ends.of(errors.around(np.ascontiguousarray(eta[:, 0]), ends.levels))
+
+    def _interval_before(self, eta: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The same of rows that are learnt, each before it; those of NaN are not."""
+        if self.errors is None:
+            return np.full((len(eta), 2), np.nan)
+        ends = None if self.coverage is None else Ends(self.errors, self.coverage)
+        found = self.errors.walk(values, np.ascontiguousarray(eta[:, 0]), [] if ends is None else ends.levels)
+        return np.full((len(eta), 2), np.nan) if ends is None else ends.of(found)
+
+    @property
+    def also_predicted(self) -> list[str]:
+        """The names of the numbers that are predicted besides the prediction itself."""
+        if self.classes:
+            return ["probability"]
+        return [] if self.coverage is None else ["low", "high"]
+
+    def _fit(self, eta: np.ndarray, values: np.ndarray, interval: np.ndarray) -> Fit:
         if not self.classes:
-            return Fit.of_numbers(values, self.family.means(eta[:, 0]))
+            return Fit.of_numbers(values, self.family.means(eta[:, 0]), interval)
         return Fit.of_classes(values, best_class(eta), probabilities(self.family.means(eta)))
 
     def _with_baselines(
@@ -344,13 +405,23 @@ class Learning:
 
     # --- what comes out -----------------------------------------------------------------------------------------------
 
-    def predictions(self, eta: np.ndarray, n_listed: int) -> dict[str, np.ndarray]:
-        """The prediction of each row and, for classes, its probability, and those of the first `n_listed` classes."""
+    def predictions(self, eta: np.ndarray, n_listed: int, interval: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """The prediction of each row with its interval, where one is asked for; for classes, its probability, and those
+        of the first `n_listed` classes."""
         if not self.classes:
-            return {"prediction": self.family.means(eta[:, 0])}
+            ends = {} if interval is None else dict(zip(self.also_predicted, finite(interval).T, strict=False))
+            return {"prediction": self.family.means(eta[:, 0]), **ends}
         best, labels, shares = best_class(eta), self.labels, probabilities(self.family.means(eta))
         named = {"prediction": np.array(labels, dtype=object)[best], "probability": shares[np.arange(len(best)), best]}
+        if self.coverage is not None:
+            names = np.array(list(map(str, labels)), dtype=object)
+            named["set"] = np.array([BETWEEN.join(names[row]) for row in self._sets(eta)], dtype=object)
         return {**named, **{f"P({label})": shares[:, k] for k, label in enumerate(labels[:n_listed])}}
+
+    def _sets(self, eta: np.ndarray) -> np.ndarray:
+        """(row, class), of rows with the coverage that is asked for."""
+        assert self.coverage is not None
+        return sets_of(probabilities(self.family.means(eta)), self.coverage)
 
     @property
     def mean_seasonal(self) -> float | None:

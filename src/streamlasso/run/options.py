@@ -10,6 +10,7 @@ from typing import Any
 
 from streamlasso._text import listed
 from streamlasso.encoding.sparse_columns import SparseColumn, column_of, parse_ngrams
+from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.families import FAMILIES
 from streamlasso.settings import as_tuner, memory_of
 from streamlasso.sources.kafka_client import SCHEME
@@ -55,6 +56,7 @@ class Options:
     text: tuple[str, ...] = ()
     ngrams: str = "1-2"
     sparse: tuple[tuple[str, str], ...] = ()
+    coverage: float | None = None
 
     def __post_init__(self) -> None:
         families = ("auto", *FAMILIES)
@@ -70,6 +72,8 @@ class Options:
             raise ValueError(
                 "--checkpoint needs --predictions in a file: what was printed cannot be removed when a run continues"
             )
+        if self.coverage is not None:
+            refuse_coverage(self.coverage, "--coverage ")
         self.settings()
         self._refuse_key()
         self._refuse_text()
@@ -186,7 +190,20 @@ class Options:
 
     def learning(self) -> dict[str, Any]:
         """The options that must be the same for a run to continue."""
-        names = ("target", "family", "memory", "tuner", "time", "keep", "drop", "lags", "key", "text", "ngrams")
+        names = (
+            "target",
+            "family",
+            "memory",
+            "tuner",
+            "time",
+            "keep",
+            "drop",
+            "lags",
+            "key",
+            "text",
+            "ngrams",
+            "coverage",
+        )
         found = {name: value for name, value in asdict(self).items() if name in names}
         return {**found, "keep": list(self.keep), "drop": list(self.drop), "text": list(self.text)}
 

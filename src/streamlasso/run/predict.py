@@ -12,9 +12,10 @@ import numpy as np
 from streamlasso._text import count, listed
 from streamlasso.encoding import Encoder
 from streamlasso.encoding.encoder import Encoded
+from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.estimators.multiclass import losses_of
 from streamlasso.run.data import Data
-from streamlasso.run.learning import Learning
+from streamlasso.run.learning import Learning, covered
 from streamlasso.run.options import refuse_same_file
 from streamlasso.run.prediction_files import open_predictions
 from streamlasso.run.rows import prediction_columns, prediction_rows
@@ -26,12 +27,13 @@ MOST_NAMED = 5
 
 @dataclass
 class Predicted:
-    """How many rows were predicted, how many of them have a loss, the sum of these losses, rows left out, rows by keys
-    that the run has not seen, and what a user should know."""
+    """How many rows were predicted, how many of them have a loss, the sum of these losses, how many of these lie in
+    their intervals, rows left out, rows by keys that the run has not seen, and what a user should know."""
 
     rows: int = 0
     scored: int = 0
     total_loss: float = 0.0
+    covered: int = 0
     skipped: int = 0
     new_keys: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
@@ -46,13 +48,18 @@ class Predicted:
         self.total_loss += float(losses.sum())
 
 
-def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop") -> Predicted:
-    """Write predictions of all rows of `data`."""
+def predict_file(
+    model: Path, data: str, out: Path | None, on_error: str = "stop", coverage: float | None = None
+) -> Predicted:
+    """Write predictions of all rows of `data`; with a coverage, intervals too."""
+    if coverage is not None:
+        refuse_coverage(coverage, "--coverage ")
     refuse_same_file("the data", data, out)
     refuse_same_file("the model", str(model), out)
     saved, source = SavedModel(model), Data(data, on_error)
     encoder = saved.encoder_for(source.columns)
     learning = saved.learning(encoder)
+    learning.coverage = coverage
     file = open_predictions(out)
     done = Predicted()
     eta_of = learning.predictor() if learning.keys is None else _rows_of_keys(learning, done)
@@ -60,9 +67,11 @@ def predict_file(model: Path, data: str, out: Path | None, on_error: str = "stop
         for rows, origins in source.encoded(encoder, needs_target=False, grow=False):
             if len(rows.target):
                 eta = learning.blended(eta_of(rows), rows.target)
-                columns = prediction_columns(encoder, rows, learning.predictions(eta, learning.n_classes))
+                interval = learning.interval(eta)
+                columns = prediction_columns(encoder, rows, learning.predictions(eta, learning.n_classes, interval))
                 file.write(prediction_rows(origins, columns))
                 done.add(_losses(learning, rows, eta), len(rows.target))
+                done.covered += int(np.nansum(covered(interval, rows.target)))
         file.close()
     except BaseException:
         file.abandon()

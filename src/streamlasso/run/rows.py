@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from streamlasso.run.learning import Outcomes
 NUMBERS = ("loss", "baseline", "persistence", "slope", "lam", "lam_max", "n_active", "effective_size")
 
 
-def trace_schema(encoder: Encoder) -> pyarrow.Schema:
+def trace_schema(encoder: Encoder, names: Iterable[str]) -> pyarrow.Schema:
+    """`names` are those of further numbers that are predicted."""
     has_classes = encoder.target.classes is not None
     value = pyarrow.string() if has_classes else pyarrow.float64()
     fields = [("t", pyarrow.int64()), ("y", value), ("prediction", value)]
@@ -23,8 +25,7 @@ def trace_schema(encoder: Encoder) -> pyarrow.Schema:
         fields.insert(1, ("time", encoder.time_column.arrow_type))
     if encoder.key is not None:
         fields.insert(-2, ("key", pyarrow.string()))
-    if has_classes:
-        fields.append(("probability", pyarrow.float64()))
+    fields += [(name, pyarrow.float64()) for name in names]
     fields += [(name, pyarrow.float64()) for name in NUMBERS]
     return pyarrow.schema([*fields, ("status", pyarrow.string())])
 
@@ -39,7 +40,7 @@ def prediction_columns(encoder: Encoder, rows: Encoded, predictions: dict[str, n
     labels = encoder.target.labels(rows.target)
     named = {name: _or_null(values) for name, values in predictions.items() if name != "prediction"}
     if encoder.target.classes is None:
-        return {**columns, "y": _or_null(labels), "prediction": _or_null(predictions["prediction"])}
+        return {**columns, "y": _or_null(labels), "prediction": _or_null(predictions["prediction"]), **named}
     columns["y"] = pyarrow.array(labels, pyarrow.string())
     columns["prediction"] = pyarrow.array(list(map(str, predictions["prediction"])), pyarrow.string())
     return {**columns, **named}

@@ -62,7 +62,8 @@ class Run:
         sync_directory(out.parent)
         for path in self.options.outputs():
             remove_leftovers(path)
-        self.trace = TraceFile(out / TRACE, trace_schema(self.state.encoder), positions.get("trace"))
+        schema = trace_schema(self.state.encoder, self.state.learning.also_predicted)
+        self.trace = TraceFile(out / TRACE, schema, positions.get("trace"))
         try:
             self.predictions = self._open_predictions(positions.get("predictions"))
         except BaseException:
@@ -158,7 +159,7 @@ class Run:
     def _write(self, rows: Encoded, outcomes: list[Outcomes], origins: dict[str, pyarrow.Array]) -> None:
         """Predictions have the place of a row in the data, the trace numbers the rows that could be read."""
         encoder, learning = self.state.encoder, self.state.learning
-        made = [learning.predictions(piece.eta, encoder.target.n_first) for piece in outcomes]
+        made = [learning.predictions(piece.eta, encoder.target.n_first, piece.interval) for piece in outcomes]
         predictions = {name: np.concatenate([piece[name] for piece in made]) for name in made[0]}
         columns = prediction_columns(encoder, rows, predictions)
         self.predictions.write(prediction_rows(origins, columns))

@@ -56,6 +56,7 @@ class RunState:
             "season": encoder.season,
             "competes": options.lags is None and options.key is None,
             "in_time": encoder.in_time,
+            "coverage": options.coverage,
         }
         if options.sparse or (n_features > MOST_MIXED and options.may_be_wide and _is_wide(encoder, data)):
             return cls._start_wide(encoder, data, how)
@@ -115,7 +116,7 @@ class RunState:
         last = learning.snapshot()
         features = self.encoder.features if learning.features is None else learning.features
         found = self.summariser.summary(last, features, classes, learning.family)
-        return replace(found, target=self.encoder.target.name)
+        return replace(found, target=self.encoder.target.name, coverage=learning.coverage)
 
 
 def _detected(data: Data, options: Options) -> Encoder:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso.baselines import NumberBaselines
+from streamlasso.core.quantiles import Quantiles
 from streamlasso.encoding import Target
 from streamlasso.encoding.encoder import Encoded
 from streamlasso.families import Family
@@ -42,11 +43,20 @@ class WideLearning(Learning):
 
     @classmethod
     def start_wide(
-        cls, target: Target, key: bytes, *, season: int | None = None, competes: bool = False, in_time: bool = False
+        cls,
+        target: Target,
+        key: bytes,
+        *,
+        season: int | None = None,
+        competes: bool = False,
+        in_time: bool = False,
+        coverage: float | None = None,
     ) -> WideLearning:
         """Of a stream that nothing has been learnt of; the options as in `Learning.start`."""
         learning = cls(target, WideModels(target.family, key, len(target.classes or [])))
+        learning.coverage = coverage
         if target.classes is None:
+            learning.errors = Quantiles(learning.family)
             learning.baselines = NumberBaselines(learning.family, season)
             if competes:
                 learning.competition = Competition.start(learning.baselines.etas(np.empty(0)), in_time)

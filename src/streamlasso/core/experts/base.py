@@ -33,6 +33,10 @@ class Experts(Stateful):
         """model += sum_k weight_k (b0_k, b_k)"""
         return self._missing(b"add_coef")
 
+    def mark(self, weight, used):
+        """Set `used` of each feature that an expert of some weight uses; how many were not set before."""
+        return self._missing(b"mark")
+
     def restart(self, seen, eta, turn):
         """Forget all rows. `seen` has the means and deviations of the stream so far, `eta` is that of its mean, `turn`
         counts the restarts."""

@@ -73,6 +73,9 @@ class ModelExperts(Experts):
             model[j] += weight[0] * self.model[j]
         return 0
 
+    def mark(self, weight, used):
+        return self.learner.objective.active.mark(used) if weight[0] > 0.0 else 0
+
     def lam_of(self, k):
         return self.learner.lam
 

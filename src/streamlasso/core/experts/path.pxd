@@ -19,6 +19,7 @@ cdef class Path(LeastSquares):
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil
     cdef int settle(self, const double* weight) except -1 nogil
+    cdef Py_ssize_t mark(self, const double* weight, signed char* used) noexcept nogil
     cdef void add_coef(self, const double* weight, double* model) noexcept nogil
     cdef double _row_leverage(self, const double* x, double y, double weight) except? -1 nogil
     cdef double _leverage(self, const double* x) noexcept nogil

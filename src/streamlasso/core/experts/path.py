@@ -91,6 +91,15 @@ class Path(LeastSquares):
             model[0] += weight[k] * self.intercepts[k]
             cython.cast(ActiveSet, self.actives.at[k]).add_to(model + 1, weight[k])
 
+    def mark(self, weight, used):
+        """Set `used` of all members; how many were not set before."""
+        k: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        for k in range(self.n):
+            if weight[k] > 0.0:
+                n += cython.cast(ActiveSet, self.actives.at[k]).mark(used)
+        return n
+
     # --- the rows -----------------------------------------------------------------------------------------------
 
     def forget(self):
@@ -106,13 +115,14 @@ class Path(LeastSquares):
 
     def _admit(self, x, y, weight):
         e: cython.double
-        curvature: cython.double
+        slope: cython.double = 0.0
+        curvature: cython.double = 0.0
         if self.quadratic:
             self._enter(x, y, weight, y, weight)
             return 0
         e = implicit_step(self.family, y, self.predicted, self._row_leverage(x, y, weight), self.eta_low, self.eta_high)
-        curvature = self.curvature_at(y, e)
-        self._enter(x, y, weight, e - self.family.slope_at(y, e) / curvature, weight * curvature)
+        self.slopes_at(y, e, cython.address(slope), cython.address(curvature))
+        self._enter(x, y, weight, e - slope / curvature, weight * curvature)
         return 0
 
     def _row_leverage(self, x, y, weight):
@@ -261,6 +271,9 @@ class PathExperts(Experts):
     def add_coef(self, weight, model):
         self.path.add_coef(weight, model)
         return 0
+
+    def mark(self, weight, used):
+        return self.path.mark(weight, used)
 
     def restart(self, seen, eta, turn):
         self.path.forget()

@@ -18,4 +18,4 @@ cdef class RidgeExperts(Experts):
     cdef int _take(self, const double* x, double y, double weight, double low, double high) except -1 nogil
     cdef double _spread(self) noexcept nogil
     cdef void _shrink(self, double gain) noexcept nogil
-    cdef double _product(self, const double* x) noexcept nogil
+    cdef double _eta(self, const double* x) noexcept nogil

@@ -23,7 +23,7 @@ import numpy as np
 from cython.cimports.libc.math import sqrt
 from cython.cimports.streamlasso.core.experts.base import Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
-from cython.cimports.streamlasso.core.kernels import axpy, dot
+from cython.cimports.streamlasso.core.kernels import axpy, centred_dot, dot, symmetric_subtract, symmetric_times
 from cython.cimports.streamlasso.core.record import OK
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from cython.cimports.streamlasso.core.values import weight_of
@@ -78,24 +78,26 @@ class RidgeExperts(Experts):
         self.kappa = self.rows = 0.0
 
     def predict(self, x, eta):
-        eta[0] = self.b[0] + self._product(x)
+        eta[0] = self._eta(x)
         return 0
 
-    def _product(self, x):
-        """(x - m)'b"""
-        j: cython.Py_ssize_t
-        total: cython.double = 0.0
-        for j in range(1, self.p + 1):
-            total += (x[j - 1] - self.centre[j]) * self.b[j]
-        return total
+    def _eta(self, x):
+        """b0 + (x - m)'b"""
+        return self.b[0] + centred_dot(self.p, x, cython.address(self.centre[1]), cython.address(self.b[1]))
 
     def add_coef(self, weight, model):
-        j: cython.Py_ssize_t
-        model[0] += weight[0] * self.b[0]
-        for j in range(1, self.p + 1):
-            model[0] -= weight[0] * self.b[j] * self.centre[j]
-            model[j] += weight[0] * self.b[j]
+        axpy(self.p + 1, weight[0], cython.address(self.b[0]), model)
+        model[0] -= weight[0] * dot(self.p, cython.address(self.b[1]), cython.address(self.centre[1]))
         return 0
+
+    def mark(self, weight, used):
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        for j in range(self.p if weight[0] > 0.0 else 0):
+            if self.b[1 + j] != 0.0 and not used[j]:
+                used[j] = True
+                n += 1
+        return n
 
     # --- the prior ----------------------------------------------------------------------------------------------
 
@@ -143,13 +145,13 @@ class RidgeExperts(Experts):
     def _take(self, x, y, weight, low, high):
         """The step of the docstring above; for the Gaussian family the implicit one is that of least squares."""
         j: cython.Py_ssize_t
-        eta: cython.double = self.b[0] + self._product(x)
         v: cython.double
         e: cython.double
+        eta: cython.double = self._eta(x)
         curvature: cython.double
         self.z[0] = 1.0 if self.fit_intercept else 0.0
-        for j in range(1, self.p + 1):
-            self.z[j] = x[j - 1] - self.centre[j]
+        for j in range(self.p):
+            self.z[1 + j] = x[j] - self.centre[1 + j]
         v = self._spread()
         if self.quadratic:
             e = eta + weight * v * (y - eta) / (1.0 + weight * v)
@@ -164,24 +166,13 @@ class RidgeExperts(Experts):
 
     def _spread(self):
         """q = P z; z'q. P is kept as the rows of its lower triangle."""
-        i: cython.Py_ssize_t
-        z: cython.p_double = cython.address(self.z[0])
-        q: cython.p_double = cython.address(self.q[0])
-        row: cython.p_double = cython.address(self.P[0])
-        for i in range(self.p + 1):
-            q[i] = row[i] * z[i] + dot(i, row, z)
-            axpy(i, z[i], row, q)
-            row += i + 1
-        return dot(self.p + 1, z, q)
+        return symmetric_times(
+            self.p + 1, cython.address(self.P[0]), cython.address(self.z[0]), cython.address(self.q[0])
+        )
 
     def _shrink(self, gain):
         """P -= gain q q'"""
-        i: cython.Py_ssize_t
-        q: cython.p_double = cython.address(self.q[0])
-        row: cython.p_double = cython.address(self.P[0])
-        for i in range(self.p + 1):
-            axpy(i + 1, -gain * q[i], q, row)
-            row += i + 1
+        symmetric_subtract(self.p + 1, gain, cython.address(self.q[0]), cython.address(self.P[0]))
 
     # --- what a person wants to see -----------------------------------------------------------------------------
 

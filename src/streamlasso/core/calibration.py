@@ -1,0 +1,128 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Probabilities that mean what they say: eta is scaled and shifted where that predicted better of late.
+
+A model that has met few rows of a kind is too cautious, one that has just been wrong too sure. A rule is a logistic
+regression on eta alone (Platt), followed row by row with a memory of its own, from (1, 0), which changes nothing:
+
+    p = mean(a eta + b),      A <- r A + w z z',      (a, b) <- (a, b) - (A + PRIOR I)^{-1} z loss'(a eta + b)
+
+with z = (eta, 1) and w the curvature of the loss there. The rules compete with nothing: weights in proportion to
+prior exp(-losses), which fade by LOSS_DECAY a row, NOTHING for no change. What comes out is the average of a eta + b,
+so the model stays linear. Where probabilities are right already, the rules gain nothing, and their weight stays small.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import exp, isfinite
+from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import FINITE
+
+from streamlasso.core.state import FIXED, array
+
+DECAYS = np.array([0.98, 0.995])
+LOSS_DECAY = cython.declare(cython.double, 0.998)
+#: The weight of no change, before the first row.
+NOTHING = cython.declare(cython.double, 0.9)
+PRIOR = cython.declare(cython.double, 10.0)
+#: No rule scales by more, or by less than its inverse; and no eta counts as further out than MOST_ETA.
+MOST_SCALE = cython.declare(cython.double, 5.0)
+MOST_ETA = cython.declare(cython.double, 12.0)
+LEAST_CURVATURE = cython.declare(cython.double, 1e-6)
+
+
+def _other_shift(theta):
+    """Of two classes: eta changes its sign, and so does what is added to it."""
+    return theta * np.array([1.0, -1.0])
+
+
+def _other_products(A):
+    """Of eta with itself, with 1, and of 1 with itself."""
+    return A * np.array([1.0, -1.0, 1.0])
+
+
+@cython.cclass
+class Calibration(Stateful):
+    """The rules, and how well they have predicted."""
+
+    STATE = (
+        array("theta", FIXED, FIXED, exchanged=_other_shift),
+        array("A", FIXED, FIXED, exchanged=_other_products),
+        array("losses", FIXED),
+    )
+
+    def __cinit__(self, family):
+        self.family = family
+        self.decay = DECAYS
+        self.theta = np.tile([1.0, 0.0], (N_RULES, 1))
+        self.A = np.zeros((N_RULES, 3))
+        self.losses = np.zeros(N_CHOICES)
+
+    def linear(self, shift, scale):
+        """The calibrated eta is shift + scale eta."""
+        h: cython.Py_ssize_t
+        weight: cython.double
+        least: cython.double = self.losses[0]
+        total: cython.double
+        for h in range(N_RULES):
+            least = min(least, self.losses[h + 1])
+        total = scale[0] = NOTHING * exp(least - self.losses[0])
+        shift[0] = 0.0
+        for h in range(N_RULES):
+            weight = (1.0 - NOTHING) / N_RULES * exp(least - self.losses[h + 1])
+            total += weight
+            scale[0] += weight * self.theta[h, 0]
+            shift[0] += weight * self.theta[h, 1]
+        scale[0] /= total
+        shift[0] /= total
+
+    def of(self, eta):
+        shift: cython.double
+        scale: cython.double
+        self.linear(cython.address(shift), cython.address(scale))
+        return shift + scale * eta
+
+    def see(self, y, eta, weight):
+        """A row that was predicted with this eta, before calibration."""
+        h: cython.Py_ssize_t
+        if not isfinite(eta) or not weight > 0.0:
+            return 0
+        eta = min(max(eta, -MOST_ETA), MOST_ETA)
+        self.losses[0] = LOSS_DECAY * self.losses[0] + weight * self.family.loss_at(y, eta)
+        for h in range(N_RULES):
+            self._learn_rule(h, y, eta, weight)
+        return 0
+
+    def _learn_rule(self, h, y, eta, weight):
+        theta: cython.p_double = cython.address(self.theta[h, 0])
+        A: cython.p_double = cython.address(self.A[h, 0])
+        here: cython.double = theta[0] * eta + theta[1]
+        slope: cython.double = weight * self.family.slope_at(y, here)
+        curvature: cython.double = weight * max(self.family.curvature_at(y, here), LEAST_CURVATURE)
+        determinant: cython.double
+        self.losses[h + 1] = LOSS_DECAY * self.losses[h + 1] + weight * self.family.loss_at(y, here)
+        A[0] = self.decay[h] * A[0] + curvature * eta * eta
+        A[1] = self.decay[h] * A[1] + curvature * eta
+        A[2] = self.decay[h] * A[2] + curvature
+        determinant = (A[0] + PRIOR) * (A[2] + PRIOR) - A[1] * A[1]
+        theta[0] -= slope * ((A[2] + PRIOR) * eta - A[1]) / determinant
+        theta[1] -= slope * ((A[0] + PRIOR) - A[1] * eta) / determinant
+        theta[0] = min(max(theta[0], 1.0 / MOST_SCALE), MOST_SCALE)
+        theta[1] = min(max(theta[1], -MOST_ETA), MOST_ETA)
+        return 0
+
+    # --- in Python ----------------------------------------------------------------------------------------------
+
+    def line(self):
+        """(shift, scale) of the next row."""
+        shift: cython.double
+        scale: cython.double
+        self.linear(cython.address(shift), cython.address(scale))
+        return shift, scale
+
+    def learn(self, y: cython.double, eta: cython.double, weight: cython.double):
+        self.see(y, eta, weight)
+
+    def travel(self, tape):
+        tape.doubles(cython.address(self.theta[0, 0]), 2 * N_RULES, FINITE)
+        tape.doubles(cython.address(self.A[0, 0]), 3 * N_RULES, FINITE)
+        tape.doubles(cython.address(self.losses[0]), N_CHOICES, FINITE)

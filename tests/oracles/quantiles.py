@@ -1,0 +1,36 @@
+"""Quantiles of errors by the rule of `core/quantiles.py`, slowly."""
+
+import numpy as np
+from scipy.stats import norm, t
+
+LEVELS = np.array([0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.995])
+RATES = np.array([0.003, 0.01, 0.03, 0.1])
+
+
+def followed(errors, halves=None):
+    """Quantiles of the next error before each error, then after the last; `halves` is half the distance of two values
+    that an error can have, 0 for any number. An integral over that distance is a mean over many points of it."""
+    q, losses, square, weight = np.tile(norm.ppf(LEVELS)[:, None], (1, 4)), np.zeros((11, 4)), 0.0, 0.0
+    points = (np.arange(4000) + 0.5) / 4000 * 2 - 1
+    for error, half in zip(errors, np.zeros(len(errors)) if halves is None else halves, strict=True):
+        yield said(q, losses, square)
+        if square > 0:
+            z = np.clip(error / np.sqrt(square), -20, 20)
+            where = z + (points if half > 0 else np.zeros(1)) * half / np.sqrt(square)
+            below = (where <= q[:, :, None]).mean(axis=2)
+            step = LEVELS[:, None, None] - (where <= q[:, :, None])
+            losses = 0.99 * losses + ((where - q[:, :, None]) * step).mean(axis=2)
+            q = q + RATES * (LEVELS[:, None] - below)
+        weight = 0.98 * weight + 1
+        square += ((min(error**2, 25 * square) if square > 0 else error**2) - square) / weight
+    yield said(q, losses, square)
+
+
+def said(q, losses, square):
+    share = np.exp(-5 * (losses - losses.min(axis=1, keepdims=True)))
+    return np.sqrt(square) * np.maximum.accumulate((share * q).sum(axis=1) / share.sum(axis=1))
+
+
+def wider(n, level):
+    """After n errors, as Student's t is wider than the normal distribution."""
+    return t.ppf(level, n - 1) / norm.ppf(level) if n < 100 and level != 0.5 else 1.0

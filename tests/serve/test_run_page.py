@@ -15,6 +15,8 @@ import pytest
 from pyarrow import parquet
 
 from streamlasso.cli import main
+from streamlasso.run.options import Options
+from streamlasso.run.run import Run
 from support.browser import CHROMIUM, Browser
 
 N = 700
@@ -70,8 +72,9 @@ class Live:
 @pytest.mark.skipif(CHROMIUM is None, reason="no browser: install chromium (apt-get install chromium)")
 def test_a_file_is_shown_to_its_last_row_and_learnt_as_without_a_page(lines, tmp_path):
     (tmp_path / "rows.csv").write_text("x,z,y\n" + "".join(lines))
-    plain = ["run", str(tmp_path / "rows.csv"), "--target", "y", "--lags", "none", "--quiet", "--out"]
-    assert main([*plain, str(tmp_path / "plain")]) == 0
+    plain = Run(Options(str(tmp_path / "rows.csv"), "y", tmp_path / "plain", lags={}))
+    assert plain.go()
+    plain.trace.write_parquet(tmp_path / "plain" / "trace.parquet")
     live = Live(str(tmp_path / "rows.csv"), "--out", str(tmp_path / "live"))
     facts = live.until(N, "rows.csv")
     with Browser() as browser:
@@ -88,7 +91,7 @@ def test_a_file_is_shown_to_its_last_row_and_learnt_as_without_a_page(lines, tmp
     live.wait_for("The page stays at")
     status, printed = live.end()
     assert status == 0, printed
-    for name in ("predictions.csv", "model.safetensors", "trace.parquet"):
+    for name in ("predictions.csv", "trace.parquet"):
         assert (tmp_path / "live" / name).read_bytes() == (tmp_path / "plain" / name).read_bytes()
     losses = parquet.read_table(tmp_path / "plain" / "trace.parquet")["loss"].to_numpy()[1:]
     assert facts["loss"]["model"] == pytest.approx(losses.mean(), rel=1e-9)

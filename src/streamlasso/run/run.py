@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ from streamlasso.run.view import Quiet, View
 from streamlasso.run.watching import Nobody, Watcher
 from streamlasso.sources.base import Block
 
+#: Seconds between two checkpoints, at most, of a topic that keeps coming.
+SECONDS = 60.0
+
 
 class Run:
     """A run, at some row of its stream (`state`). `go` learns all rows, `summary` is the run so far."""
@@ -45,6 +49,7 @@ class Run:
             self.state, positions = saved.run(options, self.data)
         else:
             self.state = RunState.start(self.data, options)
+        self.saved = time.monotonic()
         self._open_outputs(positions)
         if not self.resumed and options.checkpoint is not None and (self.data.seeks or options.predictions_topic):
             # A run that is killed before its first checkpoint has to know from where it began.
@@ -143,8 +148,13 @@ class Run:
             self._write(rows, outcomes, block.origins(first + rows.place))
             self.watcher.learnt(self, rows, outcomes)
             self._show()
-        if self.options.checkpoint is not None and self.state.position % self.options.every == 0:
+        if self.options.checkpoint is not None and self._is_due():
             self.save(self.options.checkpoint)
+
+    def _is_due(self) -> bool:
+        """A checkpoint; by time too where rows do not stay for ever."""
+        overdue = self.data.seeks and time.monotonic() - self.saved > SECONDS
+        return overdue or self.state.position % self.options.every == 0
 
     def _write(self, rows: Encoded, outcomes: list[Outcomes], origins: dict[str, pyarrow.Array]) -> None:
         """Predictions have the place of a row in the data, the trace numbers the rows that could be read."""
@@ -173,6 +183,7 @@ class Run:
         save_run(path, self.state, self.options, self.data, positions if to_continue else None)
         if to_continue:
             self.data.saved()
+            self.saved = time.monotonic()
 
     def summary(self) -> Summary:
         """The run so far, for tables, figures and reports."""

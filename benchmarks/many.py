@@ -4,11 +4,13 @@ Times are CPU seconds of the process, ratios are measured side by side in one ru
 """
 
 import argparse
+import ctypes
 import gc
 import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -65,7 +67,7 @@ def resident(n_models: int = 200) -> Iterator[Line]:
         models = [RAPRegressor(**settings).partial_fit(X, y) for _ in range(n_models)]
         state = sum(len(model.learners_[0].pack()) for model in models)
         yield line(f"resident over state, {n_models} estimators, {name}", f"{(held() - before) / state:.2f}x", "1.3x")
-        del models
+        models = None
         before = held()
         keys = np.tile(np.arange(n_models), 60)
         X2, y2 = stream(len(keys))
@@ -76,7 +78,10 @@ def resident(n_models: int = 200) -> Iterator[Line]:
 
 
 def held() -> int:
+    """What is in use: memory that was freed goes back to the system first."""
     gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
     return psutil.Process().memory_info().rss
 
 
@@ -98,26 +103,34 @@ def keyed(n_keys: int, rows_each: int) -> Iterator[Line]:
         yield line(what, f"{np.median(ratios):.2f}x", "2x")
 
 
+def sizes(n_keys: int = 20, rows_each: int = 100) -> Iterator[Line]:
+    """What to expect of other numbers of features: bytes of a key, rows of one core with the pooled model."""
+    for p in (8, 20, 50, 100):
+        X, y = stream(n_keys * rows_each, p)
+        keys = np.tile(np.arange(n_keys), rows_each)
+        for name, settings in SETTINGS.items():
+            models = KeyedRegressor(RAPRegressor(**settings)).partial_fit(X, y, keys)
+            seconds = min(cpu(lambda m=models, X=X, y=y, k=keys: m.partial_fit(X, y, k)) for _ in range(3))
+            what = f"{models.n_bytes / n_keys / 1000:,.1f} kB, {len(X) / seconds:,.0f} rows a second and core"
+            yield line(f"a key, p={p}, {name}", what)
+
+
 def million(n_keys: int = 1_000_000, p: int = 8) -> Iterator[Line]:
     X, y = stream(n_keys, p)
     keys, before = np.arange(n_keys), held()
     models = KeyedRegressor(RAPRegressor(memory=0.99, tuner="logrms"), pooled=False)
-    start = time.perf_counter()
-    for _ in range(3):
-        models.partial_fit(X, y, keys)
-    seconds = time.perf_counter() - start
-    yield line(f"{n_keys:,} keys, p={p}: rows a second", f"{3 * n_keys / seconds:,.0f}")
+    seconds = cpu(lambda: [models.partial_fit(X, y, keys) for _ in range(3)])
+    yield line(f"{n_keys:,} keys, p={p}: rows a second and core", f"{3 * n_keys / seconds:,.0f}")
     yield line("resident", f"{(held() - before) / 1e9:.2f} GB, {(held() - before) / models.n_bytes:.2f}x of the state")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "models"
-        start = time.perf_counter()
-        models.save(path)
-        yield line("saved", f"{time.perf_counter() - start:.1f} s, {os.path.getsize(path) / 1e9:.2f} GB")
-        del models
+        seconds = cpu(lambda: models.save(path))
+        yield line("saved", f"{seconds:.1f} s of CPU, {os.path.getsize(path) / 1e9:.2f} GB")
+        models = None
         gc.collect()
-        start = time.perf_counter()
-        again = KeyedRegressor.load(path)
-        yield line("loaded", f"{time.perf_counter() - start:.1f} s, {len(again):,} keys")
+        found: list[KeyedRegressor] = []
+        seconds = cpu(lambda: found.append(KeyedRegressor.load(path)))
+        yield line("loaded", f"{seconds:.1f} s of CPU, {len(found[0]):,} keys")
 
 
 # --- the pooled start -------------------------------------------------------------------------------------------------
@@ -168,9 +181,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer keys")
     parser.add_argument("--million", action="store_true", help="a million keys as well (3 GB)")
+    parser.add_argument("--sizes", action="store_true", help="a key's bytes and rows for other numbers of features")
     parser.add_argument("--data", type=Path, help="the folder with the development streams")
     options = parser.parse_args()
     n_keys, n_shops = (5_000, 50) if options.quick else (100_000, 500)
+    if options.sizes:
+        report("many_sizes", list(sizes()))
+        return
     lines = [*packing(), *resident(), *keyed(n_keys, 10), *keyed(n_keys, 1)]
     for level in (0.0, 1.0):
         lines += start_of(f"{n_shops} shops, means {level:g} apart", *chain(n_shops, level))

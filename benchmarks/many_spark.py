@@ -41,17 +41,18 @@ def line(what: str, value: str, must: str = "") -> Line:
     return {"what": what, "measured": value, "must": must}
 
 
-def session(partitions: int = 2) -> SparkSession:
+def session(cores: int = 2, java: str = "") -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
         "spark.driver.memory": "4g",
-        "spark.sql.shuffle.partitions": partitions,
+        "spark.driver.extraJavaOptions": java,
+        "spark.sql.shuffle.partitions": cores,
         "spark.python.authenticate.socketTimeout": "120s",
     }
-    builder = SparkSession.builder.master("local[2,4]")
+    builder = SparkSession.builder.master(f"local[{cores},4]")
     for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
@@ -176,10 +177,13 @@ def costs(n_keys: int, n_rows: int, pages: list[int], warm: int, batches: int) -
 
 # --- killed -----------------------------------------------------------------------------------------------------------
 
+#: For jobs of seconds: do not optimise.
+SHORT = dict(cores=1, java="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 def serve(folder: Path, family: str) -> None:
     """The job that is killed: all there is, one file in a batch, into one folder for each batch."""
-    spark = session()
+    spark = session(**SHORT)
     schema = "key BIGINT, id BIGINT, y DOUBLE, a DOUBLE, b DOUBLE, c DOUBLE"
     df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     model = RAPRegressor(family, tuner="logrms")
@@ -192,10 +196,10 @@ def serve(folder: Path, family: str) -> None:
     query.trigger(availableNow=True).start().awaitTermination()
 
 
-def killed(n_kills: int = 5, n_batches: int = 16, n_rows: int = 200, seed: int = 0) -> Iterator[Line]:
+def killed(n_kills: int = 5, n_batches: int = 12, n_rows: int = 200, seed: int = 0) -> Iterator[Line]:
     """Each family: killed at random points of a run until it is through, then compared with one process."""
     rng = np.random.default_rng(seed)
-    spark = session()
+    spark = session(**SHORT)
     for family in families.FAMILIES:
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
@@ -217,6 +221,7 @@ def killed(n_kills: int = 5, n_batches: int = 16, n_rows: int = 200, seed: int =
             )
             bits = once and np.array_equal(out.prediction, expected) and same
             yield line(f"{family}: killed {kills} times, all rows once, same bits", "yes" if bits else "NO", "yes")
+            print(family, kills, bits, flush=True)
     spark.stop()
 
 
@@ -249,10 +254,17 @@ def run_once(folder: Path, family: str, share: float | None, n_batches: int) -> 
             time.sleep(0.02)
     finally:
         through = job.poll() == 0
-        if job.poll() is None:
-            os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
+        kill_session(job)
     return through
+
+
+def kill_session(job: subprocess.Popen) -> None:
+    """SIGKILL for the driver, its JVM and the Python workers, which have a process group of their own."""
+    for pid in psutil.pids():
+        with suppress(ProcessLookupError):
+            if os.getsid(pid) == job.pid:
+                os.kill(pid, signal.SIGKILL)
+    job.wait()
 
 
 def main() -> None:

@@ -1,6 +1,8 @@
-"""A model for every shop, from a folder of Parquet files that grows: spark-submit examples/spark_job.py SALES RESULTS
+"""A model for every shop: spark-submit examples/spark_job.py SALES RESULTS [LABEL_WAIT]
 
-Kafka: `spark.readStream.format("kafka")` and `from_json` instead of `parquet`; the rest stays (docs/many.md).
+SALES is a folder of Parquet files, or kafka://BROKERS/TOPIC with rows as JSON (spark-submit then also takes
+--packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0, as of your Spark). With LABEL_WAIT, "2 hours", the job goes
+on for ever: sales without `sold` are predicted at once, and learnt when a row with the same shop and sale has it.
 """
 
 import sys
@@ -12,6 +14,7 @@ from pyspark.sql.functions import expr
 from streamlasso import RAPRegressor
 from streamlasso.spark import learn
 
+COLUMNS = "shop STRING, sale BIGINT, at TIMESTAMP, price DOUBLE, rain DOUBLE, holiday BOOLEAN, sold DOUBLE"
 METRICS = [
     *(f"count_if(status = '{status}') AS {status}" for status in ("learnt", "waiting", "refused", "expired")),
     "round(avg(loss) / avg(baseline), 4) AS loss_over_running_mean",
@@ -20,6 +23,15 @@ METRICS = [
     "round(sum(page.packing), 3) AS packing",
     "round(sum(page.learning), 3) AS learning",
 ]
+
+
+def rows_of(sales):
+    if not sales.startswith("kafka://"):
+        return spark.readStream.schema(COLUMNS).option("maxFilesPerTrigger", 1).parquet(sales)
+    brokers, topic = sales.removeprefix("kafka://").split("/")
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", brokers).option("subscribe", topic)
+    messages = source.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", 100_000).load()
+    return messages.select(expr(f"from_json(CAST(value AS STRING), '{COLUMNS}') AS row")).select("row.*")
 
 
 def write(batch, number):
@@ -31,12 +43,19 @@ def write(batch, number):
     print({"batch": number, **metrics, "seconds": round(perf_counter() - start, 3)}, flush=True)
 
 
-sales, results = sys.argv[1:3]
+sales, results, *label_wait = sys.argv[1:]
 spark = SparkSession.builder.appName("A model for every shop").getOrCreate()
-columns = "shop STRING, sale BIGINT, at TIMESTAMP, price DOUBLE, rain DOUBLE, holiday BOOLEAN, sold DOUBLE"
-stream = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).parquet(sales)
-model = RAPRegressor(memory=500, tuner="logrms")
-features = ["price", "rain", "holiday"]
-learnt = learn(stream, model, key="shop", features=features, target="sold", id="sale", time="at", pages=64)
+learnt = learn(
+    rows_of(sales),
+    RAPRegressor(memory=500, tuner="logrms"),
+    key="shop",
+    features=["price", "rain", "holiday"],
+    target="sold",
+    id="sale",
+    time="at",
+    pages=64,
+    label_wait=label_wait[0] if label_wait else None,
+)
 query = learnt.writeStream.foreachBatch(write).option("checkpointLocation", f"{results}/checkpoint")
-query.trigger(availableNow=True).start().awaitTermination()
+when = {"processingTime": "1 second"} if label_wait else {"availableNow": True}
+query.trigger(**when).start().awaitTermination()

@@ -19,6 +19,7 @@ import numpy as np
 from streamlasso.compact import from_bytes, to_bytes
 from streamlasso.core.learner import Learner
 from streamlasso.estimators import RAPClassifier, RAPRegressor
+from streamlasso.estimators.turns import gate_of
 
 Model = TypeVar("Model", RAPRegressor, RAPClassifier)
 State = dict[str, np.ndarray]
@@ -47,12 +48,18 @@ def merge(a: Model, b: Model) -> Model:
     True
     """
     _refuse_unlike(a, b)
-    merged = from_bytes([type(b)], to_bytes(b))
+    a, b, merged = _copy(a), _copy(b), _copy(b)
     for learner, one, other in zip(*map(_learners, (merged, a, b)), strict=True):
         first, second = _older_first(one, other)
         learner.restore(_merged(first, second))
         learner.settle()
     return merged
+
+
+def _copy(model: Model) -> Model:
+    """As it is between two rows, if another thread learns it."""
+    with gate_of(model):
+        return from_bytes([type(model)], to_bytes(model))
 
 
 def _refuse_unlike(a: Any, b: Any) -> None:

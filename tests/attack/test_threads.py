@@ -12,7 +12,8 @@ import time
 import numpy as np
 import pytest
 
-from streamlasso import RAPClassifier, RAPRegressor, progressive
+from streamlasso import RAPClassifier, RAPRegressor, merge, progressive
+from streamlasso.keyed import KeyedRegressor
 from streamlasso.network import StreamingNetwork
 from streamlasso.tuners import LogRMS
 
@@ -295,3 +296,65 @@ def test_a_family_that_asks_its_own_model_is_refused_not_left_waiting():
     with pytest.raises(RuntimeError, match="just learning a row"):
         model.partial_fit(X[:10], NUMBERS[:10])
     assert bits(model) == before
+
+
+# --- models of keys, and two models as one ----------------------------------------------------------------------------
+
+KEYS = np.arange(N) % 40
+
+
+def keyed_after(n_calls, **settings):
+    models = KeyedRegressor(RAPRegressor(tuner=LogRMS()), **settings)
+    for _ in range(n_calls):
+        models.partial_fit(X, NUMBERS, KEYS)
+    return models
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_keys": 15}], ids=str)
+def test_keys_in_several_threads_are_learnt_whole_or_refused(settings):
+    models, refused, start = keyed_after(1, **settings), [], threading.Barrier(3)
+
+    def learn():
+        start.wait()
+        for _ in range(8):
+            try:
+                models.partial_fit(X, NUMBERS, KEYS)
+            except RuntimeError:
+                refused.append(1)
+            models.predict(X[:50], KEYS[:50])
+            models.model(3)
+
+    threads = [threading.Thread(target=learn) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    n_calls = 25 - len(refused)
+    assert n_calls > 1
+    assert models.to_bytes() == keyed_after(n_calls, **settings).to_bytes()
+
+
+def test_keys_are_read_between_calls():
+    possible = {keyed_after(n).to_bytes() for n in range(1, 6)}
+    models = keyed_after(1)
+    thread = threading.Thread(target=lambda: [models.partial_fit(X, NUMBERS, KEYS) for _ in range(4)])
+    thread.start()
+    found = set()
+    while thread.is_alive():
+        found.add(models.to_bytes())
+    thread.join()
+    assert found | {models.to_bytes()} <= possible
+
+
+def test_a_model_that_learns_is_merged_between_two_rows():
+    def make():
+        return RAPRegressor(tuner=LogRMS(), memory=1.0)
+
+    other = make().partial_fit(X[:30], NUMBERS[:30])
+    found = while_it_learns(make, NUMBERS, lambda model: merge(model, other), rounds=2)
+    alone = make().partial_fit(X[:10], NUMBERS[:10])
+    expected = {10: bits(merge(alone, other))}
+    for t in range(10, N):
+        alone.partial_fit(X[t : t + 1], NUMBERS[t : t + 1])
+        expected[t + 1] = bits(merge(alone, other))
+    assert all(bits(model) == expected[model.n_seen_ - 30] for model in found)

@@ -25,7 +25,7 @@ them.
 import cython
 import numpy as np
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cython.cimports.libc.math import exp, isfinite
+from cython.cimports.libc.math import exp, fabs, isfinite
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.engine import Engine
@@ -307,6 +307,11 @@ class PackedModels:
         self._refuse_place(place)
         return PyBytes_FromStringAndSize(self.at[place], self.size[place])
 
+    def size_of(self, place: cython.Py_ssize_t):
+        """How many bytes `packed` gives."""
+        self._refuse_place(place)
+        return self.size[place]
+
     def put(self, place: cython.Py_ssize_t, data: bytes):
         """What `packed` gave; a ValueError, and no change, where it does not fit these settings."""
         self._refuse_place(place)
@@ -345,11 +350,18 @@ class PackedModels:
             raise IndexError(f"place {place} of {self.n_places}")
 
     def _refuse_gate(self, data):
+        i: cython.Py_ssize_t
+        total: cython.double = 0.0
+        right: cython.bint = True
+        gate: cython.double[N_GATE]
         if len(data) < HEAD:
             raise ValueError("numbers are missing")
-        gate = np.frombuffer(data, count=N_GATE)
-        weights = gate[:N_COMPETING]
-        if not (np.isfinite(gate).all() and (np.delete(gate, SHIFT) >= 0).all() and abs(weights.sum() - 1) < 1e-6):
+        memcpy(gate, PyBytes_AS_STRING(data), HEAD)
+        for i in range(N_GATE):
+            right = right and isfinite(gate[i]) and (i == SHIFT or gate[i] >= 0.0)
+        for i in range(N_COMPETING):
+            total += gate[i]
+        if not (right and fabs(total - 1.0) < 1e-6):
             raise ValueError("the weights of own and pooled models are no weights")
 
 

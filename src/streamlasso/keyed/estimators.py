@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from typing import Any, Self
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 
+from streamlasso.core.gate import Gate
 from streamlasso.core.record import RECORD
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.base import Rows
@@ -19,6 +22,22 @@ from streamlasso.keyed.groups import Groups, groups_of
 from streamlasso.keyed.models import Models
 
 ETA = RECORD.index("eta")
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def between_calls(
+    read: Callable[Concatenate[Keyed, Arguments], Result],
+) -> Callable[Concatenate[Keyed, Arguments], Result]:
+    """For methods that read the models: they wait for the end of a call that learns in another thread."""
+
+    @wraps(read)
+    def reading(self: Keyed, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        with self._gate:
+            return read(self, *args, **kwargs)
+
+    return reading  # type: ignore[return-value]
 
 
 class Keyed:
@@ -41,6 +60,7 @@ class Keyed:
         self._models: Models | None = None
         #: The pooled model as bytes, where it learns nothing.
         self._settings_bytes: bytes | None = None
+        self._gate = Gate()
 
     def __repr__(self) -> str:
         settings = [repr(clone(self.pooled))]
@@ -48,10 +68,12 @@ class Keyed:
         settings += [] if self.pools else ["pooled=False"]
         return f"{type(self).__name__}({', '.join(settings)})"
 
+    @between_calls
     def __len__(self) -> int:
         """The number of keys."""
         return 0 if self._models is None else len(self._models.places)
 
+    @between_calls
     def __contains__(self, key: Hashable) -> bool:
         return self._models is not None and key in self._models.places
 
@@ -62,16 +84,28 @@ class Keyed:
 
     def _learn(self, X: Any, y: Any, keys: Any, sample_weight: Any, classes: Any = None) -> np.ndarray:
         """eta (row, learner) of each row before it was learnt. A refused batch changes nothing."""
-        new = self._models is None
-        if not new and names_with_new(self.pooled, X):
-            raise ValueError("X has new columns, and models of keys keep theirs. No row was learnt.")
-        rows, groups = self._checked(X, y, keys, sample_weight, classes, new)
-        models = Models(rows.learners[0], len(rows.learners), self.max_keys) if new else self._models
-        assert models is not None
-        pooled = [self._pooled_etas(rows, c) if self.pools else None for c in range(len(rows.learners))]
-        self.pooled._settle(rows)
-        self._models = models
-        return models.learn(groups, rows, pooled)
+        with self._learning():
+            new = self._models is None
+            if not new and names_with_new(self.pooled, X):
+                raise ValueError("X has new columns, and models of keys keep theirs. No row was learnt.")
+            rows, groups = self._checked(X, y, keys, sample_weight, classes, new)
+            models = Models(rows.learners[0], len(rows.learners), self.max_keys) if new else self._models
+            assert models is not None
+            pooled = [self._pooled_etas(rows, c) if self.pools else None for c in range(len(rows.learners))]
+            self.pooled._settle(rows)
+            self._models = models
+            return models.learn(groups, rows, pooled)
+
+    @contextmanager
+    def _learning(self) -> Iterator[None]:
+        """The models for this call alone: another that learns is refused, and all that read wait, as does a fork."""
+        self._gate.begin()
+        self._gate.watch()
+        try:
+            yield
+        finally:
+            self._gate.unwatch()
+            self._gate.end()
 
     def _checked(self, X: Any, y: Any, keys: Any, weights: Any, classes: Any, new: bool) -> tuple[Rows, Groups]:
         """Everything is looked at on a copy, so that a refusal leaves no trace."""
@@ -92,6 +126,7 @@ class Keyed:
 
     # --- predicting ---------------------------------------------------------------------------------------------------
 
+    @between_calls
     def _decide(self, X: Any, keys: Any) -> np.ndarray:
         """eta (row, learner), each row as the next one of its key."""
         learners = self.pooled._fitted()
@@ -103,10 +138,12 @@ class Keyed:
 
     # --- models -------------------------------------------------------------------------------------------------------
 
+    @between_calls
     def keys(self) -> list[Hashable]:
         """All keys, in the order in which they came."""
         return [] if self._models is None else list(self._models.places)
 
+    @between_calls
     def model(self, key: Hashable) -> Any:
         """What the model of a key has learnt, as an estimator of its own: a copy."""
         states = self._known(key).states(key)
@@ -115,10 +152,12 @@ class Keyed:
         model.learners_ = [self._known(key).engine(state) for state, _ in states]
         return model
 
+    @between_calls
     def weight(self, key: Hashable) -> float:
         """The weight of a key's own model in its predictions; the rest is that of the pooled model."""
         return float(np.mean([weight for _, weight in self._known(key).states(key)]))
 
+    @between_calls
     def evict(self, key: Hashable) -> Self:
         """Forget the model of a key."""
         self._known(key).evict(key)
@@ -130,12 +169,14 @@ class Keyed:
         return self._models
 
     @property
+    @between_calls
     def n_bytes(self) -> int:
         """What the models of all keys in memory take."""
         return 0 if self._models is None else self._models.n_bytes
 
     # --- files --------------------------------------------------------------------------------------------------------
 
+    @between_calls
     def save(self, path: Any) -> None:
         """Write all models to `path`; the file appears whole or not at all."""
         self.pooled._fitted()
@@ -146,6 +187,7 @@ class Keyed:
         """What `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
         return files.load(cls, path)
 
+    @between_calls
     def to_bytes(self) -> bytes:
         """All models as bytes; `save` writes the same."""
         self.pooled._fitted()

@@ -10,7 +10,7 @@ import mmap
 import os
 import struct
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 from zlib import crc32
 
@@ -110,7 +110,7 @@ def names_of(models: Models) -> bytes:
 
 def sizes_of(models: Models) -> np.ndarray:
     """The bytes of each model."""
-    return np.array([len(data) for key in models.places for data in models.packed(key)], dtype=np.int64)
+    return np.array([size for key in models.places for size in models.sizes(key)], dtype=np.int64)
 
 
 def numbers_of(models: Models, sizes: np.ndarray) -> Iterator[bytes]:
@@ -181,7 +181,7 @@ def filled(models: Models, names: bytes, numbers: bytes) -> Models:
     edges = 8 * n + np.concatenate([[0], np.cumsum(sizes)])
     if np.any(sizes < 0) or edges[-1] != len(numbers) or len(set(keys)) != len(keys):
         raise ValueError("keys and models do not belong together")
-    for i, key in enumerate(keys):
-        own = edges[i * n_learners : (i + 1) * n_learners + 1]
-        models.put(key, [numbers[a:b] for a, b in pairwise(own)])
+    each = pairwise(edges.tolist())
+    for key in keys:
+        models.put(key, [numbers[a:b] for a, b in islice(each, n_learners)])
     return models

@@ -25,10 +25,12 @@ class Models:
     """Each key has a place, for good; its models (one, or one per class) are there in memory or in the spill.
 
     places : place by key
+    n_workers : threads that learn; as many as there are cores, if nothing else is said
     """
 
-    def __init__(self, learner: Engine, n_learners: int, max_keys: int | None) -> None:
-        self.stores = _stores(learner, n_learners)
+    def __init__(self, learner: Engine, n_learners: int, max_keys: int | None, n_workers: int | None = None) -> None:
+        self._n_workers = n_workers or os.cpu_count() or 1
+        self.stores = _stores(learner, n_learners, self._n_workers)
         self.max_keys = max_keys
         self.places: dict[Hashable, int] = {}
         self._free: list[int] = []
@@ -137,7 +139,7 @@ class Models:
         for place in self.places.values():
             if self._resident[place]:
                 self._narrow[place] = self._here(place)
-        stores = _stores(learner, len(self.stores))
+        stores = _stores(learner, len(self.stores), self._n_workers)
         for new, old in zip(stores, self.stores, strict=True):
             new.add_places(old.n_places)
         self.stores = stores
@@ -167,7 +169,7 @@ class Models:
 
         A key has no row of a new class: what it predicts of it is the pooled model's, until there are such rows.
         """
-        new = Models(self.stores[0].engines[0], n_learners, self.max_keys)
+        new = Models(self.stores[0].engines[0], n_learners, self.max_keys, self._n_workers)
         for key in self.places:
             old = self.packed(key)
             old = [self._mirrored(old[0]), *old] if len(old) == 1 else old
@@ -193,6 +195,13 @@ class Models:
             self._spill.put((place * n + c, numbers) for c, numbers in enumerate(data))
             self._width[place] = self.n_features
         return data
+
+    def sizes(self, key: Hashable) -> list[int]:
+        """How many bytes each of them takes."""
+        place = self.places[key]
+        if self._resident[place] and place not in self._narrow:
+            return [store.size_of(place) for store in self.stores]
+        return [len(data) for data in self.packed(key)]
 
     def weight(self, key: Hashable) -> float:
         """The weight of a key's own models in its predictions."""
@@ -232,10 +241,9 @@ class Models:
         return narrow + sum(store.n_bytes for store in self.stores)
 
 
-def _stores(learner: Engine, n_learners: int) -> list[PackedModels]:
-    """No models yet, with the settings of this one: an engine per core for each learner."""
+def _stores(learner: Engine, n_learners: int, n_workers: int) -> list[PackedModels]:
+    """No models yet, with the settings of this one: an engine per worker for each learner."""
     kind, p, settings = type(learner), learner.n_features, learner.settings
-    n_workers = os.cpu_count() or 1
     return [PackedModels([kind(p, **settings) for _ in range(n_workers)]) for _ in range(n_learners)]
 
 

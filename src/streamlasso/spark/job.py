@@ -54,7 +54,8 @@ class Job:
         target = [1.0] if classes is None else classes[:1]
         keyed._learn(np.zeros((1, len(self.features))), target, ["none"], [0.0], classes)
         learners = keyed.pooled.learners_
-        keyed._models = Models(learners[0], len(learners), None)
+        # Spark gives a task one core.
+        keyed._models = Models(learners[0], len(learners), None, n_workers=1)
         return keyed
 
     @property

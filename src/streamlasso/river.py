@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from copy import copy
 from html import escape
 from numbers import Real
@@ -13,6 +13,7 @@ import numpy as np
 try:
     import pandas as pd
     from river import base
+    from river.conf.interval import Interval
 except ImportError as error:
     raise ImportError('streamlasso.river needs river and pandas: pip install "streamlasso[river]"') from error
 
@@ -20,10 +21,12 @@ from streamlasso import checkpoint, compact
 from streamlasso._html import learnt_html
 from streamlasso.core.dict_rows import DictRows, number
 from streamlasso.core.engine import Engine, learn_together
+from streamlasso.core.quantiles import Quantiles
 from streamlasso.core.selected import Selected
 from streamlasso.core.values import first_unfit
-from streamlasso.estimators.coefficients import SelectedByClass, with_names
-from streamlasso.estimators.intervals import interval_of, levels_of, quantiles_of, refuse_coverage
+from streamlasso.estimators.coefficients import Coefficients, SelectedByClass, with_names
+from streamlasso.estimators.explanation import Explanation, explained
+from streamlasso.estimators.intervals import Ends, interval_of, levels_of, quantiles_of, refuse_coverage
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
@@ -45,11 +48,11 @@ from streamlasso.estimators.turns import (
     gate_of,
     publish,
 )
-from streamlasso.families import Binomial
+from streamlasso.families import Binomial, Gaussian
 from streamlasso.settings import build_learner
 from streamlasso.wide.named import WideClassifier, WideRegressor
 
-__all__ = ["RAPClassifier", "RAPRegressor", "StreamEncoder", "WideClassifier", "WideRegressor"]
+__all__ = ["IntervalRegressor", "RAPClassifier", "RAPRegressor", "StreamEncoder", "WideClassifier", "WideRegressor"]
 
 #: What features are, for both estimators.
 NAMES = """Features have names. A new name is a feature that was 0 until now; a name absent from a row is 0 there. A row
@@ -142,6 +145,50 @@ class _RAP(CopiedWhole, Parameters):
 
     def _named(self, coefficients: np.ndarray) -> dict[Hashable, float]:
         return dict(zip(self.columns_.names, coefficients.tolist(), strict=False))
+
+    def _each(self, of: Callable[[Engine], Any]) -> Any:
+        """What is asked of the model; of several, by class."""
+        return of(self.learners_[0])
+
+    @property
+    @between_rows
+    def inclusion_(self) -> Any:
+        """Of each feature, the weight of all models in which it has a coefficient, 0 to 1; for classes by class."""
+        return self._each(lambda learner: self._named(learner.inclusion()))
+
+    @property
+    @between_rows
+    def importance_(self) -> Any:
+        """Of each feature, how far eta moves when it rises by its standard deviation of late; for classes by class."""
+        return self._each(lambda learner: self._named(np.abs(learner.coef) * learner.feature_deviations()))
+
+    @property
+    @between_rows
+    def relevant_(self) -> Any:
+        """The names of the features that matter, a list that is steady; for classes by class."""
+        return self._each(lambda learner: [name for name, there in self._named(learner.relevant()).items() if there])
+
+    @between_rows
+    def explain_one(self, x: dict[Any, Any]) -> Any:
+        """Why a row is predicted as it is: an `Explanation`, whose sum is the prediction; for classes by class."""
+        row = np.zeros(self.columns_.width)
+        for name, value in x.items():
+            if name in self.columns_:
+                row[self.columns_.place(name)] = number(repr(name), value)
+        names = self.columns_.names
+
+        def of(learner: Engine) -> Explanation:
+            found = explained(learner, row, range(self.columns_.width))
+            return found._replace(contributions=Coefficients(np.array(found.contributions)[: len(names)], names))
+
+        return self._each(of)
+
+    def debug_one(self, x: dict[Any, Any], decimals: int = 5) -> str:
+        """A table of what each feature adds to the prediction of a row, the largest first, as river's models print."""
+        found = self.explain_one(x)
+        if not isinstance(found, dict):
+            return _table_of(found, x, decimals)
+        return "\n\n".join(f"{label}\n{_table_of(each, x, decimals)}" for label, each in found.items())
 
 
 class RAPRegressor(_RAP, base.MiniBatchRegressor):
@@ -341,6 +388,9 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
     @property
     def _multiclass(self) -> bool:
         return True
+
+    def _each(self, of: Callable[[Engine], Any]) -> dict[Hashable, Any]:
+        return {label: of(learner) for label, learner in self._models.items()}
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -571,6 +621,79 @@ def _label(y: Any) -> Hashable:
     if not isinstance(label, Hashable) or label is None or label is pd.NA or label != label:
         raise ValueError(f"y={y!r} is not a class label: use a string, a number or a bool; nothing was learnt.")
     return label
+
+
+def _table_of(why: Explanation, x: Mapping[Any, Any], decimals: int) -> str:
+    """One line per feature, and the sum."""
+    parts = dict(zip(why.contributions.names or [], why.contributions.tolist(), strict=False))
+    shown = sorted((name for name in parts if parts[name] != 0), key=lambda name: -abs(parts[name]))
+    lines = [("Name", "Value", "Contribution"), ("(baseline)", "", f"{why.baseline:,.{decimals}f}")]
+    lines += [(str(name), f"{float(x.get(name, 0.0)):,.{decimals}f}", f"{parts[name]:,.{decimals}f}") for name in shown]
+    lines.append(("(sum)", "", f"{why.eta:,.{decimals}f}"))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("   ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in lines)
+
+
+# --- intervals for any regressor --------------------------------------------------------------------------------------
+
+
+class IntervalRegressor(base.Wrapper, base.Regressor):
+    """Intervals around any regressor's predictions, which hold the share that is asked for while the stream changes.
+
+    The quantiles of its errors are followed row by row at four rates that compete (docs/intervals.md); where
+    `conf.RegressionJackknife` stands, this one fits. `streamlasso.river.RAPRegressor` has intervals of its own.
+
+    Parameters
+    ----------
+    regressor
+        Any regressor of river.
+    confidence_level
+        The share of responses inside.
+
+    Examples
+    --------
+    >>> from river import datasets, linear_model, preprocessing, stats
+    >>> from streamlasso.river import IntervalRegressor
+    >>> model = IntervalRegressor(preprocessing.StandardScaler() | linear_model.LinearRegression(intercept_lr=0.1))
+    >>> inside, width = stats.Mean(), stats.Mean()
+    >>> for i, (x, y) in enumerate(datasets.TrumpApproval()):
+    ...     interval = model.predict_one(x, with_interval=True)
+    ...     if i > 50:
+    ...         inside.update(y in interval), width.update(interval.width)
+    ...     model.learn_one(x, y)
+    >>> round(inside.get(), 2)
+    0.9
+    """
+
+    def __init__(self, regressor: Any, confidence_level: float = 0.9) -> None:
+        self.regressor = regressor
+        self.confidence_level = confidence_level
+        self._errors = Quantiles(Gaussian())
+        self._ends = Ends(self._errors, refuse_coverage(confidence_level, "confidence_level="))
+        self._seen = False
+
+    @property
+    def _wrapped_model(self) -> Any:
+        return self.regressor
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"regressor": RAPRegressor(tuner="logrms", memory=0.99)}
+
+    def learn_one(self, x: dict[Any, Any], y: Any, **kwargs: Any) -> None:
+        """Note the error of the prediction, then learn."""
+        error = float(y) - self.regressor.predict_one(x) if self._seen else np.nan
+        self.regressor.learn_one(x, y, **kwargs)
+        self._errors.walk(np.array([error]), np.zeros(1), [])
+        self._seen = True
+
+    def predict_one(self, x: dict[Any, Any], *, with_interval: bool = False, **kwargs: Any) -> Any:
+        """The prediction; with `with_interval=True` river's `Interval` around it."""
+        mean = self.regressor.predict_one(x, **kwargs)
+        if not with_interval:
+            return mean
+        low, high = self._ends.of(self._errors.around(np.zeros(1), self._ends.levels))[0].tolist()
+        return Interval(mean + low, mean + high)
 
 
 # --- checks ---------------------------------------------------------------------------------------------------------

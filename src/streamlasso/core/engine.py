@@ -287,6 +287,14 @@ class Engine(Stateful):
         """Of each feature, the weight of the models in which its coefficient is not 0."""
         return (self.coef != 0.0).astype(float)
 
+    def relevant(self):
+        """Of each feature, whether its effect is large beside the largest; of one model, whether it has any."""
+        return self.coef != 0.0
+
+    def feature_deviations(self):
+        """Of late."""
+        raise NotImplementedError(f"{type(self).__name__} has no feature_deviations")
+
     def feature_means(self):
         """Of the rows that are remembered."""
         raise NotImplementedError(f"{type(self).__name__} has no feature_means")

@@ -238,6 +238,9 @@ class Learner(Engine):
     def feature_means(self):
         return np.array(self.objective.scaler.mean)
 
+    def feature_deviations(self):
+        return np.sqrt(np.maximum(self.objective.scaler.scatter, 0.0) / max(self.objective.scaler.weight, 1e-300))
+
     # --- merging ------------------------------------------------------------------------------------------------
 
     def folded(self):

@@ -6,6 +6,7 @@ from streamlasso.core.carry cimport Carry
 from streamlasso.core.engine cimport Engine
 from streamlasso.core.pointers cimport Pointers
 from streamlasso.core.calibration cimport Calibration
+from streamlasso.core.relevance cimport Relevance
 from streamlasso.core.shares cimport Shares
 from streamlasso.core.statistics cimport Scaler
 
@@ -26,6 +27,7 @@ cdef class MixtureLearner(Engine):
     cdef Shares shares
     cdef Carry carry
     cdef Calibration calibration
+    cdef Relevance relevance
     cdef bint scaled, carries, linked, calibrates
     cdef readonly double[:, ::1] experience
     cdef double[::1] fades

@@ -59,6 +59,7 @@ from cython.cimports.streamlasso.core.kernels import dot
 from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
+from cython.cimports.streamlasso.core.relevance import Relevance
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 from cython.cimports.streamlasso.core.statistics import Scaler
 from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, READ, WEIGHT, WRITE
@@ -172,6 +173,7 @@ class MixtureLearner(Engine):
         self.fades = np.array([1.0 - group.memory.decay for group in self.experts])
         self.bounds = Bounds(self.p, self.family)
         self.stream = Scaler(self.p)
+        self.relevance = Relevance(self.p)
         self.carry = Carry(self.family)
         self.carries = tuner.carry and settings["fit_intercept"]
         self.scaled = self.family.has_scale
@@ -232,6 +234,7 @@ class MixtureLearner(Engine):
                     self._evaluate(i)
             self._learn_all(n)
             self._blend()
+            self.relevance.update(cython.address(self.model[1]))
         for i in range(n):
             record = out + i
             record.lam = self.lam
@@ -352,6 +355,7 @@ class MixtureLearner(Engine):
                     if self.began[m] >= 0:
                         self._experience(m, self.targets[i])
                 self.bounds.see(cython.address(self.rows[i, 0]), self.targets[i])
+                self.relevance.see(cython.address(self.rows[i, 0]))
                 self.stream.add(cython.address(self.rows[i, 0]), self.targets[i], self.weight[i])
                 self.n_seen += 1
                 self._restart_in_turn()
@@ -659,6 +663,12 @@ class MixtureLearner(Engine):
     def feature_means(self):
         return np.array(self.stream.mean)
 
+    def feature_deviations(self):
+        return self.relevance.deviations()
+
+    def relevant(self):
+        return np.array(self.relevance.shown) > 0.0
+
     def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """lam, lam_max and (b0, b) of one expert."""
         experts: Experts = self.experts[m]
@@ -673,6 +683,7 @@ class MixtureLearner(Engine):
     def parts(self):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
         rest = {"bounds/": self.bounds, "stream/": self.stream, "shares/": self.shares, "carry/": self.carry}
+        rest["relevance/"] = self.relevance
         last = {"calibration/": self.calibration} if self.quantiles is None else {"errors/": self.quantiles}
         return {**experts, **rest, **last}
 
@@ -700,6 +711,7 @@ class MixtureLearner(Engine):
         self.stream.travel(tape)
         self.shares.travel(tape)
         self.carry.travel(tape)
+        self.relevance.travel(tape)
         if self.quantiles is not None:
             self.quantiles.travel(tape)
         else:

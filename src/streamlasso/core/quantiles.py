@@ -113,6 +113,9 @@ class Quantiles(Stateful):
         tape.number(cython.address(self.weight), WEIGHT)
         tape.count(cython.address(self.n))
 
+    def __reduce__(self):
+        return revived, (self.family, self.pack())
+
     # --- what is said -------------------------------------------------------------------------------------------
 
     def errors(self, levels):
@@ -186,6 +189,13 @@ class Quantiles(Stateful):
         for i in range(errors.shape[0]):
             out[i] = max(mean + spread * errors[i], self.lowest)
         return 0
+
+
+def revived(family, data):
+    """The quantiles that `pack` gave."""
+    quantiles = Quantiles(family)
+    quantiles.unpack(data)
+    return quantiles
 
 
 def widths(n, levels):

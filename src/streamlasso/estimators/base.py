@@ -15,7 +15,7 @@ from streamlasso._html import learnt_html
 from streamlasso.core.engine import Engine, learn_together
 from streamlasso.core.selected import Selected
 from streamlasso.estimators.coefficients import Coefficients, with_names
-from streamlasso.estimators.explanation import explained
+from streamlasso.estimators.explanation import explained, explained_change
 from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.parameters import Parameters
 from streamlasso.estimators.turns import CopiedWhole, behind_the_gate_of, between_rows, counting, learning, publish
@@ -209,9 +209,48 @@ class RAP(CopiedWhole, Parameters, NestedParts):
         found = [Coefficients(learner.inclusion(), self._names) for learner in self._fitted()]
         return found[0] if len(found) == 1 else found
 
+    @property
     @between_rows
-    def explain(self, x: Any) -> Any:
+    def importance_(self) -> Any:
+        """Of each feature, how far the prediction (of classes and counts, eta) moves when it rises by its standard
+        deviation of late: its coefficient times that, without its sign. One for each class where there are several.
+
+        >>> import numpy as np
+        >>> from streamlasso import RAPRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 3)) * [1, 10, 1]
+        >>> model = RAPRegressor().fit(X, 2 * X[:, 0] + X[:, 1] + 0.01 * rng.normal(size=500))
+        >>> model.importance_.round(0)
+        array([2., 9., 0.])
+        """
+        found = [np.abs(learner.coef) * learner.feature_deviations() for learner in self._fitted()]
+        named = [Coefficients(importance, self._names) for importance in found]
+        return named[0] if len(named) == 1 else named
+
+    @property
+    @between_rows
+    def relevant_(self) -> Any:
+        """The names of the features that matter: a feature enters when its importance, over some rows, is a fifth of
+        the largest, and leaves below a sixteenth, so that the list is steady where `selected_` follows every turn. One
+        list for each class where there are several.
+
+        >>> import numpy as np
+        >>> from streamlasso import RAPRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(500, 8))
+        >>> RAPRegressor().fit(X, X[:, 2] - X[:, 5] + rng.normal(size=500)).relevant_
+        ['x2', 'x5']
+        """
+        names = np.array(self._names, dtype=object)
+        found = [names[learner.relevant()].tolist() for learner in self._fitted()]
+        return found[0] if len(found) == 1 else found
+
+    @between_rows
+    def explain(self, x: Any, before: Self | None = None) -> Any:
         """Why a row is predicted as it is: an `Explanation`, or one for each class where there are several.
+
+        With `before`, an earlier state of the model (say, a copy, or one that was loaded), why the prediction has
+        changed since: eta is the change, and the contributions are those of the coefficients that moved.
 
         >>> import numpy as np
         >>> from streamlasso import RAPRegressor
@@ -228,8 +267,19 @@ class RAP(CopiedWhole, Parameters, NestedParts):
         row = features_of(self, dense(x if hasattr(x, "columns") else np.atleast_2d(x)), reset=False)
         if len(row) != 1:
             raise ValueError(f"x holds {len(row)} rows: explain takes one")
-        found = [explained(learner, row[0], self._names) for learner in learners]
+        if before is None:
+            found = [explained(learner, row[0], self._names) for learner in learners]
+        else:
+            found = self._explained_change(learners, before, row[0])
         return found[0] if len(found) == 1 else found
+
+    def _explained_change(self, learners: list[Engine], before: Self, row: np.ndarray) -> list[Any]:
+        if not isinstance(before, RAP) or len(before._fitted()) != len(learners):
+            raise ValueError(f"before={before!r} is not an earlier state of this model: use a copy, or one loaded")
+        own = before._names
+        places = np.array([own.index(name) if name in own else -1 for name in self._names])
+        pairs = zip(learners, before._fitted(), strict=True)
+        return [explained_change(learner, old, row, self._names, places) for learner, old in pairs]
 
     # --- in a notebook ------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,13 @@
+cimport cython
+
+from streamlasso.core.state cimport Stateful
+
+
+@cython.final
+cdef class Relevance(Stateful):
+    cdef readonly Py_ssize_t p
+    cdef readonly double[::1] mean, variance, strength, shown
+    cdef public double weight
+
+    cdef void see(self, const double* x) noexcept nogil
+    cdef void update(self, const double* coef) noexcept nogil

@@ -1,0 +1,78 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Which features matter, steadily.
+
+The effect of a feature is its coefficient times its deviation of late: how far the prediction moves when the feature
+does. Coefficients of an average of many experts are seldom 0, and which of them is the largest expert's changes often;
+effects wander less. The strength of a feature is a fading mean of the size of its effect, over some five rows, and it
+is relevant in comparison with the largest:
+
+    enters where its strength is above ENTERS times the largest,   leaves where it is below LEAVES times the largest
+
+An effect that is estimated from the rows of a memory moves by a fraction of its size while nothing changes; between the
+two shares lies a factor of three, so that this does not move the set.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import fabs, sqrt
+from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
+
+from streamlasso.core.state import FEATURES, Column, array, numbers
+
+ENTERS = cython.declare(cython.double, 0.2)
+LEAVES = cython.declare(cython.double, 0.06)
+#: Of the strength, and of the mean and variance of features.
+FADES = cython.declare(cython.double, 0.8)
+DECAY = cython.declare(cython.double, 0.99)
+
+
+@cython.cclass
+class Relevance(Stateful):
+    """The deviations of features of late, the strengths of their effects, and which of them are relevant."""
+
+    STATE = (
+        array("mean", FEATURES),
+        array("variance", FEATURES),
+        array("strength", FEATURES),
+        array("shown", FEATURES),
+        numbers("rows", Column("weight")),
+    )
+
+    def __cinit__(self, p: cython.Py_ssize_t):
+        self.p = p
+        self.mean, self.variance = np.zeros(p), np.zeros(p)
+        self.strength, self.shown = np.zeros(p), np.zeros(p)
+        self.weight = 0.0
+
+    def see(self, x):
+        """A row that was learnt."""
+        j: cython.Py_ssize_t
+        apart: cython.double
+        self.weight = DECAY * self.weight + 1.0
+        for j in range(self.p):
+            apart = x[j] - self.mean[j]
+            self.mean[j] += apart / self.weight
+            self.variance[j] += (apart * (x[j] - self.mean[j]) - self.variance[j]) / self.weight
+
+    def update(self, coef):
+        """The coefficients after it."""
+        j: cython.Py_ssize_t
+        largest: cython.double = 0.0
+        for j in range(self.p):
+            self.strength[j] *= FADES
+            self.strength[j] += (1.0 - FADES) * fabs(coef[j]) * sqrt(max(self.variance[j], 0.0))
+            largest = max(largest, self.strength[j])
+        for j in range(self.p):
+            self.shown[j] = self.strength[j] > (LEAVES if self.shown[j] > 0.0 else ENTERS) * largest
+
+    def deviations(self):
+        """Of the features, of late."""
+        return np.sqrt(np.maximum(self.variance, 0.0))
+
+    def travel(self, tape):
+        tape.doubles(cython.address(self.mean[0]), self.p, FINITE)
+        tape.doubles(cython.address(self.variance[0]), self.p, FINITE)
+        tape.doubles(cython.address(self.strength[0]), self.p, WEIGHT)
+        tape.doubles(cython.address(self.shown[0]), self.p, WEIGHT)
+        tape.number(cython.address(self.weight), WEIGHT)

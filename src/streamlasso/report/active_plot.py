@@ -33,7 +33,7 @@ def most_active(summary: Summary, model: int) -> np.ndarray:
     most = MOST_ROWS_OF_A_CLASS if summary.model_labels else MOST_ROWS
     if summary.coef is None or n_features <= most:
         return np.arange(n_features)
-    times_active = np.count_nonzero(_coef(summary, model), axis=0)
+    times_active = np.abs(_shares(summary, model)).sum(axis=0)
     return np.sort(np.argsort(-times_active, kind="stable")[:most])
 
 
@@ -64,30 +64,33 @@ def _draw_n_active(axes: Axes, summary: Summary) -> None:
 def _draw_raster(axes: Axes, summary: Summary, model: int) -> None:
     shown, (start, stop) = most_active(summary, model), extent_of(summary)
     extent = (start, stop, len(shown) - 0.5, -0.5)
-    axes.imshow(_raster(_coef(summary, model)[:, shown]), aspect="auto", interpolation="nearest", extent=extent)
+    axes.imshow(_raster(_shares(summary, model)[:, shown]), aspect="auto", interpolation="nearest", extent=extent)
     axes.hlines(np.arange(1, len(shown)) - 0.5, start, stop, color=LINE, linewidth=0.5)
     axes.set_yticks(range(len(shown)), [label_of(summary.feature_names[j]) for j in shown], fontsize=7)
     axes.tick_params(axis="y", length=0)
     n_features = len(summary.feature_names)
     of_class = f" for {label_of(summary.model_labels[model])}" if summary.model_labels else ""
-    choice = "" if len(shown) == n_features else f": the {len(shown)} of {n_features} most often active"
+    most = ", most often active" if summary.inclusion is None else ""
+    choice = "" if len(shown) == n_features else f": {len(shown)} of {n_features}{most}"
     what = "The strongest features" if summary.only_strongest else "Active features"
+    what += ", paler where fewer models use them" if summary.inclusion is not None else ""
     choice = choice.replace("active", "among them") if summary.only_strongest else choice
     axes.set_title(f"{what}{of_class}{choice}", **TITLE)
     legend_above(axes, SIGNS)
 
 
-def _coef(summary: Summary, model: int) -> np.ndarray:
-    """(stretch, feature)"""
+def _shares(summary: Summary, model: int) -> np.ndarray:
+    """(stretch, feature) the weight of the models that use it, with its sign; of one model 1, 0 or -1."""
     assert summary.coef is not None
-    return summary.coef if summary.coef.ndim == 2 else summary.coef[:, model]
+    shares = np.sign(summary.coef) if summary.inclusion is None else summary.inclusion
+    return shares if shares.ndim == 2 else shares[:, model]
 
 
-def _raster(coef: np.ndarray) -> np.ndarray:
-    """Colours (feature, time, rgba): as full as the share of rows in which the feature is active."""
-    edges = np.linspace(0, len(coef), min(len(coef), DRAWN) + 1).astype(int)[:-1]
-    rows = np.diff(np.append(edges, len(coef)))[:, None]
-    positive, negative = (np.add.reduceat(active.astype(float), edges) / rows for active in (coef > 0, coef < 0))
+def _raster(shares: np.ndarray) -> np.ndarray:
+    """Colours (feature, time, rgba): as full as the mean share of models in which the feature is active."""
+    edges = np.linspace(0, len(shares), min(len(shares), DRAWN) + 1).astype(int)[:-1]
+    rows = np.diff(np.append(edges, len(shares)))[:, None]
+    positive, negative = (np.add.reduceat(np.maximum(each, 0.0), edges) / rows for each in (shares, -shares))
     share = positive + negative
     mix = (positive / np.where(share > 0, share, 1)).T[:, :, None]
     return np.concatenate([mix * rgb(DARK) + (1 - mix) * rgb(LIGHT), share.T[:, :, None]], axis=2)

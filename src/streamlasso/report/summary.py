@@ -31,6 +31,7 @@ class Summary:
     lam, lam_max, n_active, effective_size, since, coef, times : after the last row; with several classes, one column
         per class
     lam_range : (stretch, low and high, class) of lam within the stretch
+    inclusion : as `coef`, the weight of the models that use a feature, with the sign of its effect; or None
     last_coef, spread, feature_names, classes, family : as in `Trace`
     n_rows, means : of the whole stream: its rows, and means by name (`summarise.SUMS`)
     worst, status : the rows with the largest losses, with their losses; the number of rows with each status
@@ -60,6 +61,7 @@ class Summary:
     effective_size: np.ndarray
     since: np.ndarray
     coef: np.ndarray | None
+    inclusion: np.ndarray | None
     times: list[str] | None
     last_coef: np.ndarray
     spread: np.ndarray

@@ -1,7 +1,10 @@
 """Intervals: coverage in all and in stretches, and pinball loss against river's jackknife on the same predictions.
 
-One step ahead, on the numeric development streams, the paper's simulation and noise that changes; the first 50 rows do
-not count. Error bars of the ratio: the standard error over 20 blocks of rows.
+One step ahead, on the development streams, the paper's simulation and noise that changes; the first 50 rows do not
+count. Error bars of the ratio: the standard error over 20 blocks of rows. Where the noise is known, also the CRPS over
+that of a normal distribution with this noise around the same predictions.
+
+Classes: the expected calibration error (ten bins) and the log loss, beside those of river's logistic regression.
 """
 
 import argparse
@@ -9,16 +12,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from river import stats
+import scoringrules
+from river import linear_model, preprocessing, stats
+from scipy.stats import norm
 
 from common import report
-from streamlasso import RAPRegressor
+from streamlasso import RAPRegressor, progressive
 from streamlasso.simulate import SPARSE, simulate
 from streams import load_task
 
-BURN, STRETCH, N_BLOCKS = 50, 500, 20
+#: Rows before the first interval, rows that do not count, rows in a stretch.
+FIRST, BURN, STRETCH, N_BLOCKS = 2, 50, 500, 20
 ENDS = {0.8: (0.1, 0.9), 0.9: (0.05, 0.95), 0.95: (0.025, 0.975)}
-LEVELS = sorted({level for ends in ENDS.values() for level in ends} | {0.5})
+LEVELS = sorted({level for ends in ENDS.values() for level in ends} | set(np.arange(1, 20) / 20))
+CLASSES = ("elec2", "ozone8h", "usenet1", "senate_101_109")
+#: The noise of the simulated stream.
+KNOWN = {"the paper's simulation": 1.0}
+N_BINS = 10
 
 
 def streams(data: Path | None, most: int) -> Iterator[tuple[str, str, np.ndarray, np.ndarray]]:
@@ -33,23 +43,30 @@ def streams(data: Path | None, most: int) -> Iterator[tuple[str, str, np.ndarray
     for name in ("bike_sharing", "air_quality", "frm_returns", "exchange_rate") if data else ():
         task = load_task(name, data, most)
         yield name, "gaussian", task.X, task.y
+    for name in ("bike_sharing", "flu_counts") if data else ():
+        task = load_task(name, data, most)
+        yield f"{name}, counts", "poisson", task.X, task.y
+    mean = np.exp(0.3 * stream.X[:, :3].sum(axis=1))
+    yield "counts of mean 1", "poisson", stream.X, rng.poisson(mean).astype(float)
 
 
-def one_step(family: str, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Prediction and quantiles of each row before it is learnt."""
+def one_step(family: str, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Prediction, quantiles and intervals of each row before it is learnt."""
     model, mean, quantiles = RAPRegressor(family), np.full(len(y), np.nan), np.full((len(y), len(LEVELS)), np.nan)
+    ends = np.full((len(y), len(ENDS), 2), np.nan)
     for t in range(len(y)):
         row = slice(t, t + 1)
-        if t > 1:
+        if t > FIRST:
             mean[t], quantiles[t] = model.predict(X[row])[0], model.predict_quantiles(X[row], LEVELS)[0]
+            ends[t] = [model.predict_interval(X[row], coverage)[0] for coverage in ENDS]
         model.partial_fit(X[row], y[row])
-    return mean, quantiles
+    return mean, quantiles, ends
 
 
 def jackknife(y: np.ndarray, mean: np.ndarray) -> np.ndarray:
     """The ends of river's `conf.RegressionJackknife` at 90 %, around these predictions."""
     low, high, found = stats.Quantile(0.05), stats.Quantile(0.95), np.full((len(y), 2), np.nan)
-    for t in range(2, len(y)):
+    for t in range(len(y)):
         found[t] = mean[t] + np.array([low.get() or 0.0, high.get() or 0.0])
         low.update(y[t] - mean[t])
         high.update(y[t] - mean[t])
@@ -64,11 +81,10 @@ def pinball(y: np.ndarray, quantiles: np.ndarray, levels: tuple[float, ...]) -> 
 def lines(data: Path | None, most: int) -> Iterator[dict[str, str]]:
     logs = []
     for name, family, X, y in streams(data, most):
-        mean, quantiles = one_step(family, X, y)
-        line, y, mean, quantiles = {"stream": name}, y[2:], mean[2:], quantiles[2:]
-        for coverage, ends in ENDS.items():
-            low, high = (quantiles[:, LEVELS.index(level)] for level in ends)
-            inside = ((y >= low) & (y <= high))[BURN:]
+        mean, quantiles, intervals = (values[FIRST + 1 :] for values in one_step(family, X, y))
+        line, y = {"stream": name}, y[FIRST + 1 :]
+        for k, coverage in enumerate(ENDS):
+            inside = ((y >= intervals[:, k, 0]) & (y <= intervals[:, k, 1]))[BURN:]
             line[f"{coverage:.0%}"] = f"{100 * inside.mean():.1f}"
             if coverage == 0.9:
                 parts = [inside[i : i + STRETCH].mean() for i in range(0, len(inside) - STRETCH + 1, STRETCH)]
@@ -79,9 +95,49 @@ def lines(data: Path | None, most: int) -> Iterator[dict[str, str]]:
         blocks = np.array([part.mean() for part in np.array_split(ours - ratio * theirs, N_BLOCKS)])
         line["pinball / jackknife"] = f"{ratio:.3f} +- {blocks.std() / N_BLOCKS**0.5 / theirs.mean():.3f}"
         logs.append(np.log(ratio))
+        line["CRPS / known noise"] = against_known(name, y, mean, quantiles)
         yield line
-    empty = dict.fromkeys(["80%", "90%", "90% in stretches", "95%"], "")
+    empty = dict.fromkeys(["80%", "90%", "90% in stretches", "95%", "CRPS / known noise"], "")
     yield {"stream": "geometric mean", **empty, "pinball / jackknife": f"{np.exp(np.mean(logs)):.3f}"}
+
+
+def against_known(name: str, y: np.ndarray, mean: np.ndarray, quantiles: np.ndarray) -> str:
+    """The CRPS over that of a normal distribution with the known noise around the same predictions."""
+    if name not in KNOWN:
+        return ""
+    known = mean[:, None] + KNOWN[name] * norm.ppf(LEVELS)
+    ours, theirs = (scoringrules.crps_quantile(y, each, np.array(LEVELS))[BURN:].mean() for each in (quantiles, known))
+    return f"{ours / theirs:.3f}"
+
+
+def calibration_error(y: np.ndarray, p: np.ndarray) -> float:
+    bins = np.minimum((N_BINS * p).astype(int), N_BINS - 1)
+    return float(np.abs(np.bincount(bins, y - p, N_BINS)).sum() / len(y))
+
+
+def log_loss(y: np.ndarray, p: np.ndarray) -> float:
+    return float(-np.log(np.clip(np.where(y > 0, p, 1 - p), 1e-12, 1)).mean())
+
+
+def logistic(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Probabilities by river's logistic regression, each before its row."""
+    model, found = preprocessing.StandardScaler() | linear_model.LogisticRegression(), np.empty(len(y))
+    for t, row in enumerate(X.tolist()):
+        x = dict(enumerate(row))
+        found[t] = model.predict_proba_one(x).get(True, 0.5)
+        model.learn_one(x, bool(y[t]))
+    return found
+
+
+def class_lines(data: Path, most: int) -> Iterator[dict[str, str]]:
+    for name in CLASSES:
+        task = load_task(name, data, most)
+        y, ours = task.y[1:], progressive(RAPRegressor("binomial"), task.X, task.y)["prediction"][1:]
+        theirs = logistic(task.X, task.y)[1:]
+        errors = [calibration_error(y, p) for p in (ours, theirs)]
+        numbers = [*errors, errors[0] / errors[1], log_loss(y, ours), log_loss(y, theirs)]
+        names = ("calibration error", "river's", "ratio", "log loss", "river's log loss")
+        yield {"stream": name, "rows": f"{len(y):,}", **{k: f"{v:.3f}" for k, v in zip(names, numbers, strict=True)}}
 
 
 def main() -> None:
@@ -90,6 +146,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=3000, help="at most, of each stream")
     options = parser.parse_args()
     report("intervals", list(lines(options.data, options.rows)))
+    if options.data is not None:
+        report("calibration", list(class_lines(options.data, 2 * options.rows + 100)))
 
 
 if __name__ == "__main__":

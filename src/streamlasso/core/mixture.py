@@ -234,6 +234,7 @@ class MixtureLearner(Engine):
                     self._evaluate(i)
             self._learn_all(n)
             self._blend()
+            self.blend()
             self.relevance.update(cython.address(self.model[1]))
         for i in range(n):
             record = out + i

@@ -4,8 +4,9 @@
 Names are hashed to 64 bits (`table.hashed`). Entries of a dict are put in the order of their hashes, so that rows with
 the same names and values are the same bits, in whatever order the dict has them.
 
-A stream mostly predicts a row, then learns it. So the objects of a predicted dict are remembered: if the next dict holds
-the very same ones, its entries are there already. Names and numbers cannot change; anything else is not remembered.
+A stream mostly predicts a row, then learns it. So the objects of a predicted dict are remembered: if the next dict
+holds the very same ones, its entries are there already. Names and numbers cannot change; anything else is not
+remembered.
 """
 
 import cython

@@ -15,21 +15,19 @@ from cython.cimports.libc.math import fabs, sqrt
 from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.streamlasso.core.implicit import implicit_step
-from cython.cimports.streamlasso.core.wide.blend import N_MIXTURES, N_STACKS
 from cython.cimports.streamlasso.core.wide.lanes import LANES, MOST_EXPERTS, fade, learn, power_of_2, say, z_place
 from cython.cimports.streamlasso.core.wide.rows import SparseRows
 from cython.cimports.streamlasso.core.wide.table import key_of, largest, last_row, state_of
 
 from streamlasso.core.wide.entries import LARGEST_X, LEAST_X
 from streamlasso.core.wide.experts import EXPERTS, FAST, SLOW
+from streamlasso.core.wide.states import mirror, refuse_misfit
 from streamlasso.core.wide.table import MOST
 
 __all__ = ["ADMITTED_AT", "EXPERTS", "LARGEST_X", "LEAST_X", "Wide", "revive"]
 
 #: Names of features that are gone may be kept, this many and as many as there are live ones.
 FORGOTTEN_NAMES = 1000
-#: Numbers in front of a record's state.
-HEAD_NUMBERS = 4
 FAST_RATE = cython.declare(cython.float, 1.0 / FAST)
 SLOW_RATE = cython.declare(cython.float, 1.0 / SLOW)
 FAST_FADE = cython.declare(cython.double, 0.5 ** (1.0 / FAST))
@@ -459,12 +457,9 @@ class Wide(SparseRows):
         """A new model takes a state. One that these settings cannot have made is refused."""
         n_seen, hand, size = (int(number) for number in state["counts"])
         sums, n = state["sums"], self.lanes.n
-        for name, numbers in (("sums", 1 + 2 * n), ("units", 6), ("blend", len(self.blend.state)), ("names", 2)):
-            if np.shape(state[name]) != (numbers,) or np.any(np.isnan(state[name])):
-                raise ValueError(f"{name} does not fit the settings")
-        if n_seen < 0 or self.n_seen > 0 or not (sums[0] >= n_seen and np.all(sums[1 + n :] >= 0)):
-            raise ValueError("the sums do not fit the settings")
-        _check_records(state["records"], HEAD_NUMBERS + 2 * n)
+        refuse_misfit(state, n, len(self.blend.state))
+        if self.n_seen > 0:
+            raise ValueError("the model has learnt already: use a new one")
         if (self.nursery is None) != (size == 0):
             raise ValueError("the candidates do not fit the settings")
         self.table.fill(state["records"], hand)
@@ -477,18 +472,7 @@ class Wide(SparseRows):
 
     def mirrored(self):
         """The model of 1 - y: it says -eta."""
-        state = self.state()
-        n, d = self.lanes.n, self.lanes.n + 2
-        state["sums"][1 : 1 + n] *= -1
-        state["records"][:, HEAD_NUMBERS:].reshape(-1, n // LANES, 2, LANES)[:, :, 0] *= -1
-        state["candidates"][:, 1] *= -1
-        turned = np.ones(d)
-        turned[1] = -1
-        blend = state["blend"]
-        theta = blend[N_MIXTURES * n :][: N_STACKS * d].reshape(N_STACKS, d)
-        theta *= turned
-        P = blend[N_MIXTURES * n + N_STACKS * d :][: N_STACKS * d * d].reshape(N_STACKS, d, d)
-        P *= np.outer(turned, turned)
+        state = mirror(self.state(), self.lanes.n)
         return revive(self.settings, state, None if self.names is None else dict(self.names))
 
     def __reduce__(self):
@@ -507,17 +491,6 @@ class Wide(SparseRows):
         r = sqrt(self.bias_n[e])
         self.bias_n[e] += g * g
         self.bias_z[e] += g + self.bias_q[e] * (sqrt(self.bias_n[e]) - r)
-
-
-def _check_records(records, width):
-    """Finite, squares not negative, largest values positive."""
-    if records.ndim != 2 or records.shape[1] != width or records.dtype != np.float32:
-        raise ValueError("the features do not fit the settings")
-    state = records[:, HEAD_NUMBERS:].reshape(len(records), (width - HEAD_NUMBERS) // (2 * LANES), 2, LANES)
-    if not (np.all(np.isfinite(state)) and np.all(state[:, :, 1] >= 0)):
-        raise ValueError("the features hold numbers that no row can have made")
-    if not np.all((records[:, 2] > 0) & np.isfinite(records[:, 2])):
-        raise ValueError("the features hold numbers that no row can have made")
 
 
 def revive(settings, state, names=None):

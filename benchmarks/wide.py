@@ -19,13 +19,10 @@ from pathlib import Path
 
 import numpy as np
 import vowpalwabbit
-from river import linear_model, optim
-from scipy import sparse
 
 import wide_streams as streams
 from common import report
 from streamlasso import WideClassifier, WideRegressor
-from streamlasso.river import WideClassifier as NamedClassifier
 from wide_streams import Stream
 
 VW_LOSS = {
@@ -33,8 +30,6 @@ VW_LOSS = {
     "gaussian": "--loss_function squared",
     "poisson": "--loss_function poisson --min_prediction -20 --max_prediction 20",
 }
-#: Rows of dicts that river's own FTRL is timed on.
-DICT_ROWS = 3000
 
 
 # --- Vowpal Wabbit ----------------------------------------------------------------------------------------------------
@@ -161,45 +156,6 @@ def compared(name: str, stream: Stream, family: str, full: bool, folder: Path) -
 # --- time and memory --------------------------------------------------------------------------------------------------
 
 
-def per_non_zero(experts: int) -> tuple[float, float]:
-    """ns per non-zero and us per row, of features that are known: from rows of 20 and of 200."""
-    rng = np.random.default_rng(0)
-    seconds = []
-    for draws in (20, 200):
-        columns = np.minimum(rng.zipf(1.2, 4000 * draws), 50_000).astype(np.int32)
-        starts = np.arange(0, 4000 * draws + 1, draws, dtype=np.int32)
-        X = sparse.csr_array((np.ones(4000 * draws), columns, starts), shape=(4000, 50_001))
-        X.sum_duplicates()
-        y = rng.integers(0, 2, 4000)
-        model = WideClassifier(experts).partial_fit(X, y)
-        runs = []
-        for _ in range(7):
-            start = time.process_time()
-            model.partial_fit(X, y)
-            runs.append(time.process_time() - start)
-        seconds.append((min(runs) / 4000, X.nnz / 4000))
-    (short, few), (long, many) = seconds
-    slope = (long - short) / (many - few)
-    return 1e9 * slope, 1e6 * (short - slope * few)
-
-
-def dict_times() -> tuple[float, float]:
-    """us per row of dicts, predicted and learnt: ours, and river's FTRL."""
-    rng = np.random.default_rng(0)
-    names = [f"word{j}" for j in range(20_000)]
-    rows = [{names[j]: 1.0 for j in (rng.zipf(1.3, 60) % 20_000).tolist()} for _ in range(DICT_ROWS)]
-    labels = (rng.random(DICT_ROWS) < 0.5).tolist()
-
-    def timed(model: object) -> float:
-        start = time.process_time()
-        for x, y in zip(rows, labels, strict=True):
-            model.predict_proba_one(x)
-            model.learn_one(x, y)
-        return 1e6 * (time.process_time() - start) / DICT_ROWS
-
-    return timed(NamedClassifier()), timed(linear_model.LogisticRegression(optim.FTRLProximal()))
-
-
 def memory_settings(stream: Stream) -> list[dict[str, str]]:
     """What less memory costs in loss."""
     table = []
@@ -243,11 +199,6 @@ def main() -> None:
     if len(ratios):
         print(f"\nVW's best: at least as good on {np.sum(ratios <= 1)} of {len(ratios)}, "
               f"geometric mean {np.exp(np.log(ratios).mean()):.3f}")  # fmt: skip
-    for experts in (8, 16):
-        slope, row = per_non_zero(experts)
-        print(f"{experts} experts: {slope:.0f} ns per non-zero and {row:.1f} us per row")
-    mine, theirs = dict_times()
-    print(f"dicts of 32 names, predicted and learnt: {mine:.1f} us, river's FTRL {theirs:.1f} us")
     report("wide_memory", memory_settings(streams.lines(options.data)))
 
 

@@ -12,8 +12,11 @@ from scipy import sparse
 
 from oracles.wide import Model
 from streamlasso import WideClassifier, WideRegressor
+from streamlasso.core.wide.experts import EXPERTS
+from streamlasso.core.wide.model import Wide
 from streamlasso.core.wide.table import hash_of
-from support.wide import zipf_stream
+from streamlasso.families import Binomial
+from support.wide import zipf_rows, zipf_stream
 
 
 def eta_of(proba):
@@ -131,6 +134,32 @@ def test_counts_never_predict_beyond_what_was_seen():
     assert predicted[5:].max() <= rng.poisson(3, 10**6).max() + 3
 
 
+# --- drift ------------------------------------------------------------------------------------------------------------
+
+
+def losses_of_experts(experts, X, y):
+    before = np.empty(len(y))
+    Wide(Binomial(), experts=experts).learn(
+        X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data, y.astype(float), None, before
+    )
+    return np.logaddexp(0, before) - y * before
+
+
+@pytest.mark.parametrize("experts", [8, 16])
+@pytest.mark.parametrize("drifts", [True, False])
+def test_experts_that_forget_earn_their_place_and_cost_next_to_nothing(drifts, experts):
+    """Beside the same experts without half-lives: where weights are redrawn twice, and where they stay."""
+    n, p = 9000, 300
+    X = zipf_rows(n, p, 12)
+    rng = np.random.default_rng(7)
+    parts = [rng.normal(size=p) for _ in range(3)]
+    eta = np.concatenate([X[k * 3000 : (k + 1) * 3000] @ parts[k if drifts else 0] for k in range(3)])
+    y = (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(int)
+    all_remember = [{**each, "half_life": None} for each in EXPERTS[experts]]
+    ratio = losses_of_experts(experts, X, y).mean() / losses_of_experts(all_remember, X, y).mean()
+    assert ratio < 0.99 if drifts else ratio < 1.004
+
+
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
@@ -189,6 +218,25 @@ def test_rare_features_get_no_record(memory):
 
 
 # --- the table --------------------------------------------------------------------------------------------------------
+
+
+HOSTILE = {
+    "in order": np.arange(20_000),
+    "the same low bits": np.arange(20_000) << 16,
+    "the same high bits": (1 << 31) - 1 - np.arange(20_000) * 3,
+    "few bits": np.array([(1 << a) | (1 << b) | (1 << c) for a in range(31) for b in range(a) for c in range(b)]),
+    "multiples of a prime": np.arange(1, 20_000) * 104_729 % (2**31 - 1),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_no_columns_collide_more_than_random_ones(case):
+    """Linear probing at a load of .8: of 20,000 random keys the longest search is about 60 slots."""
+    columns = np.unique(HOSTILE[case])
+    X = sparse.csr_array((np.ones(len(columns)), columns, [0, len(columns)]), shape=(1, 2**31 - 1))
+    model = WideClassifier(experts=8).partial_fit(X, [1], classes=[0, 1])
+    assert model.n_live_ == len(columns)
+    assert model.models_[0].table.longest < 400
 
 
 @given(st.integers(1, 60), st.integers(0, 10**6))

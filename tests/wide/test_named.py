@@ -171,3 +171,80 @@ def test_words_of_a_text():
         model.learn_one("Cheap pills now", "spam")
         model.learn_one("Lunch at noon", "ham")
     assert model.predict_one("cheap lunch pills") == "spam"
+
+
+# --- a row that is predicted, then learnt -----------------------------------------------------------------------------
+
+
+def rows_that_differ(n=400):
+    """Of 1 to 700 names, new and old, with growing values and text: all ways to sort, to grow and to forget."""
+    rng = np.random.default_rng(2)
+    for i in range(n):
+        size = int(rng.choice([1, 5, 30, 90, 700], p=[0.2, 0.3, 0.3, 0.15, 0.05]))
+        names = rng.zipf(1.3, size) % 3000
+        x = {f"né{j}" if j % 5 == 0 else f"n{j}": float(rng.normal() * (1 + i / 50)) for j in names.tolist()}
+        yield {**x, "one": 1, "flag": True, "city": str(rng.choice(["Rome", "Oslo"]))}, bool(rng.random() < 0.5)
+
+
+@pytest.mark.parametrize("settings", [{}, {"experts": 8, "keep_names": True}, {"memory": "second_sight"}])
+def test_predicting_a_row_first_changes_no_bit(settings):
+    model = WideClassifier(**settings)
+    other = copy.deepcopy(model)
+    for x, y in rows_that_differ():
+        model.learn_one(x, y)
+        before = other.predict_proba_one(x)
+        assert other.predict_proba_one(dict(reversed(x.items()))) == before == other.predict_proba_one(x)
+        other.learn_one(x, y)
+    assert model.to_bytes() == other.to_bytes()
+
+
+def test_a_dict_that_changed_after_it_was_predicted_is_learnt_as_it_is_now():
+    model = WideClassifier()
+    other = copy.deepcopy(model)
+    for x, y in rows_that_differ(100):
+        changed = {**x, "one": 2, "late": 0.5}
+        del changed["flag"]
+        other.learn_one(changed, y)
+        model.predict_proba_one(x)
+        x["one"] = 2
+        model.predict_proba_one(x)
+        del x["flag"]
+        x["late"] = 0.5
+        model.learn_one(x, y)
+    assert model.to_bytes() == other.to_bytes()
+
+
+def test_a_number_that_changes_in_place_is_read_again():
+    model = WideClassifier()
+    other = copy.deepcopy(model)
+    box = np.array(1.0)
+    for i in range(30):
+        box[()] = 1.0
+        model.predict_proba_one({"a": box})
+        box[()] = i
+        model.learn_one({"a": box}, i % 3 == 0)
+        other.learn_one({"a": float(i)}, i % 3 == 0)
+    assert model.to_bytes() == other.to_bytes()
+
+
+def test_predictions_between_rows_of_other_models_and_looks_at_the_coefficients_change_no_bit():
+    model = WideClassifier(keep_names=True)
+    other = copy.deepcopy(model)
+    for x, y in rows_that_differ(60):
+        model.learn_one(x, y)
+        other.predict_proba_one(x)
+        _ = other.coef_
+        other.learn_one(x, y)
+    assert model.to_bytes() == other.to_bytes()
+
+
+def test_a_refused_row_after_a_predicted_one_changes_nothing():
+    model = taught(WideClassifier(), [{"a": 1.0}, {"b": 1.0}], [0, 1])
+    before = model.to_bytes()
+    x = {"a": 1.0, "b": 2.0}
+    model.predict_proba_one(x)
+    for bad in ({"a": float("nan")}, {"a": 1e31}, {1: 2.0}, {"\ud800": 1.0}, {"a": None}, {"a": [1]}):
+        with pytest.raises(ValueError, match="nothing was learnt"):
+            model.learn_one(bad, 0)
+    model.predict_proba_one(x)
+    assert model.to_bytes() == before

@@ -22,6 +22,9 @@ NAMES = """Features have names, which are strings. A new name is a feature that 
     row is 0 there. A value that is text is a feature of its own: {"city": "Rome"} is {"city=Rome": 1}. Names are hashed
     with a secret key to 64 bits."""
 
+#: The weight of a row without one: the object says that there is nothing to check.
+ONE = 1.0
+
 NAMED_PARAMETERS = f"""{PARAMETERS}
     keep_names : bool, default=False
         Whether names are kept, beside their hashes, for `coef_`. That takes as much memory again."""
@@ -122,9 +125,9 @@ class WideClassifier(_Named, base.Classifier):
     def _multiclass(self) -> bool:
         return True
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = ONE) -> None:
         """Learn a row of weight `w`."""
-        weight = _weight(w)
+        weight = 1.0 if w is ONE else _weight(w)
         y = y.item() if isinstance(y, np.generic) else y
         known = y in self.classes_
         if weight == 0 or not known:
@@ -230,9 +233,9 @@ class WideRegressor(_Named, base.Regressor):
         self.keep_names = keep_names
         self.models_ = [self._new_model(family_of(family))]
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = ONE) -> None:
         """Learn a row of weight `w`."""
-        target, weight = number("y", y), _weight(w)
+        target, weight = number("y", y), 1.0 if w is ONE else _weight(w)
         complaint = self.models_[0].family.check_target(np.array([target])) if target < 0 else None
         if complaint:
             raise ValueError(f"y={y!r}: {complaint}; family={self.family!r}. Nothing was learnt.")

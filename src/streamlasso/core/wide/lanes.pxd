@@ -30,12 +30,15 @@ cdef extern from *:
     #define WIDE_CLONES __attribute__((target_clones("avx2", "default")))
     static void wide_say(Py_ssize_t, float**, const float*, const float*, const float*, const void*, float*, float*,
                          float*, int) WIDE_CLONES;
+    static void wide_fade(Py_ssize_t, float**, const float*, const float*, const void*) WIDE_CLONES;
     static void wide_learn(Py_ssize_t, float**, const float*, const float*, const void*, const float*) WIDE_CLONES;
     #endif
     """
 
 cdef void say "wide_say" (Py_ssize_t n, float** states, const float* x, const float* fast, const float* slow,
                           const void* settings, float* noted, float* m, float* length, bint keep) noexcept nogil
+cdef void fade "wide_fade" (Py_ssize_t n, float** states, const float* fast, const float* slow,
+                            const void* settings) noexcept nogil
 cdef void learn "wide_learn" (Py_ssize_t n, float** states, const float* x, const float* g, const void* settings,
                               const float* noted) noexcept nogil
 

@@ -119,6 +119,31 @@ def say(n, states, x, fast, slow, settings, noted, m, length, keep):
     memcpy(length, size, 64)
 
 
+def fade(n, states, fast, slow, settings):
+    """Write back what was forgotten, as `say` does to keep it."""
+    lanes: cython.pointer[Lanes] = cython.cast(cython.pointer[Lanes], settings)
+    n_experts: cython.Py_ssize_t = lanes.n
+    i: cython.Py_ssize_t
+    e: cython.Py_ssize_t
+    first: cython.Py_ssize_t = 0
+    state: cython.p_float
+    f: cython.float
+    one: cython.float = 1.0
+    is_fast: cython.float[16]
+    is_slow: cython.float[16]
+    memcpy(is_fast, lanes.fast, 64)
+    memcpy(is_slow, lanes.slow, 64)
+    while first < n_experts:
+        if lanes.forgets[first // 8]:
+            for i in range(n):
+                state = states[i] + 2 * first
+                for e in range(8):
+                    f = one + is_fast[first + e] * fast[i] + is_slow[first + e] * slow[i]
+                    state[e] = state[e] * f
+                    state[8 + e] = state[8 + e] * f
+        first += LANES
+
+
 def learn(n, states, x, g, settings, noted):
     """Add the gradients g x_j, one g per expert, to the states that `say` has kept and noted. `held` is q + lam, or 0
     where q is: a minimum, since a branch would not be vectorised."""

@@ -3,6 +3,7 @@ cimport cython
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from streamlasso.core.wide.blend cimport Blend, Units
+from streamlasso.core.wide.entries cimport Entries
 from streamlasso.core.wide.lanes cimport Lanes
 from streamlasso.core.wide.nursery cimport Nursery
 from streamlasso.core.wide.rows cimport SparseRows
@@ -14,7 +15,7 @@ from streamlasso.families.base cimport Family
 cdef class Wide(SparseRows):
     cdef readonly dict settings
     cdef public dict names
-    cdef uint64_t[::1] name_keys
+    cdef readonly Entries row
     cdef readonly Family family
     cdef readonly Table table
     cdef readonly Nursery nursery
@@ -22,10 +23,10 @@ cdef class Wide(SparseRows):
     cdef Blend blend
     cdef Lanes lanes
     cdef readonly int64_t n_seen
-    cdef double squares
+    cdef double squares, said, more
+    cdef bint told
     cdef double[::1] alpha, bias_alpha, implicit, m, length, bias_z, bias_n, bias_q
     cdef Py_ssize_t capacity, spare_capacity, n_known
-    cdef Entry* entries
     cdef float** states
     cdef float* x
     cdef float* fast
@@ -34,7 +35,10 @@ cdef class Wide(SparseRows):
     cdef float* spare
 
     cdef int make_room(self, Py_ssize_t n) except -1
-    cdef Py_ssize_t _enter_named(self, x, bint keep) except -1
+    cdef Py_ssize_t _enter_named(self, x, bint remember) except -1
+    cdef int _keep_names(self, Py_ssize_t n) except -1
+    cdef double _say_again(self, Py_ssize_t n)
+    cdef double _take_found(self, Py_ssize_t n, double y, double weight) except? -1
     cdef double _bring_in(self, Py_ssize_t n) except? -1 nogil
     cdef double _look_at(self, Py_ssize_t n) noexcept nogil
     cdef float _place(self, float* state, float x, uint32_t age) noexcept nogil
@@ -47,7 +51,3 @@ cdef class Wide(SparseRows):
 
 cdef void* _resized(void* old, size_t size) except NULL
 cdef void _shrink(float* state, float* out, Py_ssize_t n, float ratio) noexcept nogil
-cdef double _number(name, given) except? -1
-cdef char* _utf8(name, Py_ssize_t* length) except NULL
-cdef int _by_key(const void* a, const void* b) noexcept nogil
-cdef void _sort(Entry* entries, Py_ssize_t n) noexcept nogil

@@ -11,28 +11,23 @@ so that one list of alpha serves rows of any length. The intercept is a feature 
 
 import cython
 import numpy as np
-from cython.cimports.cpython.unicode import PyUnicode_AsUTF8AndSize
 from cython.cimports.libc.math import fabs, sqrt
 from cython.cimports.libc.stdint import uint32_t, uint64_t
-from cython.cimports.libc.stdlib import free, qsort, realloc
+from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.streamlasso.core.implicit import implicit_step
-from cython.cimports.streamlasso.core.wide.blend import N_MIXTURES, N_STACKS
-from cython.cimports.streamlasso.core.wide.lanes import LANES, MOST_EXPERTS, learn, power_of_2, say, z_place
+from cython.cimports.streamlasso.core.wide.lanes import LANES, MOST_EXPERTS, fade, learn, power_of_2, say, z_place
 from cython.cimports.streamlasso.core.wide.rows import SparseRows
-from cython.cimports.streamlasso.core.wide.table import hashed, key_of, largest, last_row, state_of
+from cython.cimports.streamlasso.core.wide.table import key_of, largest, last_row, state_of
 
+from streamlasso.core.wide.entries import LARGEST_X, LEAST_X
+from streamlasso.core.wide.experts import EXPERTS, FAST, SLOW
+from streamlasso.core.wide.states import mirror, refuse_misfit
 from streamlasso.core.wide.table import MOST
 
-#: Values beyond this, or smaller than its inverse, do not fit single precision.
-LARGEST_X, LEAST_X = 1e30, 1e-30
-_LARGEST_X = cython.declare(cython.double, LARGEST_X)
-_LEAST_X = cython.declare(cython.double, LEAST_X)
+__all__ = ["ADMITTED_AT", "EXPERTS", "LARGEST_X", "LEAST_X", "Wide", "revive"]
+
 #: Names of features that are gone may be kept, this many and as many as there are live ones.
 FORGOTTEN_NAMES = 1000
-#: Numbers in front of a record's state.
-HEAD_NUMBERS = 4
-#: The half-lives of experts that forget, in rows.
-FAST, SLOW = 400.0, 4000.0
 FAST_RATE = cython.declare(cython.float, 1.0 / FAST)
 SLOW_RATE = cython.declare(cython.float, 1.0 / SLOW)
 FAST_FADE = cython.declare(cython.double, 0.5 ** (1.0 / FAST))
@@ -50,41 +45,6 @@ BIAS_BETA = cython.declare(cython.double, 0.3)
 ADMITTED_AT = {"full": None, "second_sight": 0.0, "sparse": 1.5}
 
 
-def ftrl(alpha, beta=0.3, lam=0.6, half_life=None):
-    return {"kind": "ftrl", "alpha": alpha, "beta": beta, "lam": lam, "half_life": half_life}
-
-
-def implicit(alpha, beta=0.3):
-    return {"kind": "implicit", "alpha": alpha, "beta": beta, "lam": 0.0, "half_life": None}
-
-
-def coin(wealth, lam=0.0):
-    return {"kind": "coin", "alpha": wealth, "beta": 0.3, "lam": lam, "half_life": None}
-
-
-#: The experts, by their number. Eager ones take a feature seriously when it is first seen, cautious ones when its
-#: evidence is 1.2 standard errors, which takes two sights; each with steps over two orders of magnitude. (At lam = 1 a
-#: first sight would lie on the threshold, and rounding would decide.)
-EXPERTS = {
-    16: [
-        *(ftrl(alpha, beta=0.3, lam=0.3) for alpha in (0.03125, 0.125, 0.5, 2.0)),
-        *(ftrl(alpha, beta=10.0, lam=1.2) for alpha in (0.625, 2.5, 10.0, 40.0)),
-        *(ftrl(alpha, half_life=life) for alpha in (0.25, 4.0) for life in (FAST, SLOW)),
-        *(implicit(alpha) for alpha in (0.5, 2.0)),
-        coin(4.0),
-        coin(16.0, lam=0.6),
-    ],
-    8: [
-        *(ftrl(alpha, beta=0.3, lam=0.3) for alpha in (0.125, 1.0)),
-        *(ftrl(alpha, beta=10.0, lam=1.2) for alpha in (2.5, 10.0)),
-        ftrl(0.5, half_life=SLOW),
-        ftrl(4.0, half_life=FAST),
-        implicit(2.0),
-        coin(8.0, lam=0.6),
-    ],
-}
-
-
 @cython.cclass
 class Wide(SparseRows):
     """A model of features by number or name.
@@ -98,7 +58,7 @@ class Wide(SparseRows):
         n = len(settings)
         self.settings = dict(family=family, experts=experts, most=most, memory=memory, fixed_units=fixed_units)
         self.names = None
-        self.name_keys = np.zeros(2, dtype=np.uint64)
+        self.row = Entries()
         admitted_at = ADMITTED_AT[memory]
         self.family = family
         self.table = Table(2 * n, most)
@@ -112,11 +72,11 @@ class Wide(SparseRows):
         self.m, self.length = np.zeros(n), np.zeros(n)
         self.bias_z, self.bias_n, self.bias_q = np.zeros(n), np.zeros(n), np.zeros(n)
         self.n_seen, self.squares = 0, 0.0
+        self.said, self.more, self.told = 0.0, 0.0, False
         self.capacity = self.spare_capacity = self.n_known = 0
         self.make_room(64)
 
     def __dealloc__(self):
-        free(self.entries)
         free(self.states)
         free(self.x)
         free(self.fast)
@@ -146,7 +106,6 @@ class Wide(SparseRows):
         if n <= self.capacity:
             return 0
         size = max(n, 2 * self.capacity)
-        self.entries = cython.cast(cython.pointer[Entry], _resized(self.entries, size * cython.sizeof(Entry)))
         self.states = cython.cast(cython.pp_float, _resized(self.states, size * cython.sizeof(cython.p_float)))
         self.x = cython.cast(cython.p_float, _resized(self.x, size * 4))
         self.fast = cython.cast(cython.p_float, _resized(self.fast, size * 4))
@@ -159,29 +118,31 @@ class Wide(SparseRows):
 
     def enter(self, start, end, columns, values):
         """The non-zeros of a row become entries."""
-        j: cython.Py_ssize_t
-        n: cython.Py_ssize_t = 0
-        self.make_room(end - start)
-        for j in range(start, end):
-            if fabs(values[j]) >= _LEAST_X:
-                self.entries[n].key, self.entries[n].value = columns[j], values[j]
-                n += 1
-        return n
+        self.row.take_columns(start, end, columns, values)
+        self.told = False
+        self.make_room(self.row.n)
+        return self.row.n
 
     @property
     def name_key(self):
         """The 128 bits that names are hashed with."""
-        return np.array(self.name_keys)
+        return np.array([self.row.k0, self.row.k1], dtype=np.uint64)
 
     @name_key.setter
     def name_key(self, key):
-        self.name_keys = np.array(key, dtype=np.uint64)
+        self.row.k0, self.row.k1 = (int(part) for part in key)
 
     # --- rows as dicts ----------------------------------------------------------------------------------------------
 
     def learn_named(self, x, y: cython.double, weight: cython.double):
         """Learn a row with names; the eta that was predicted."""
-        return self.take(self._enter_named(x, self.names is not None), y, weight)
+        n: cython.Py_ssize_t = self._enter_named(x, False)
+        if self.names is None or self.told:
+            return self.take(n, y, weight)
+        self._drop_names()
+        self.table.find(self.row.all, n)
+        self._keep_names(n)
+        return self._take_found(n, y, weight)
 
     def predict_named(self, x):
         """The mean of the response, given a row with names."""
@@ -189,57 +150,51 @@ class Wide(SparseRows):
 
     def eta_named(self, x):
         """eta of a row with names; nothing changes."""
-        return self.tell(self._enter_named(x, False))
+        return self.tell(self._enter_named(x, True))
 
     def check_named(self, x):
         """Refuse a row that `learn_named` would refuse."""
-        self._enter_named(x, False)
+        self._enter_named(x, True)
 
-    def _enter_named(self, x, keep):
-        """The non-zeros of a dict become entries. A value that is text is a feature of its own, `name=value`."""
-        n: cython.Py_ssize_t = 0
-        length: cython.Py_ssize_t = 0
-        value: cython.double
-        text: cython.p_char
-        row: dict = x if type(x) is dict else dict(x)
-        self.make_room(len(row))
-        for name, given in row.items():
-            if type(name) is not str:
-                raise ValueError(f"x has the key {name!r}: names of features are strings; nothing was learnt.")
-            if type(given) is str:
-                name, value = f"{name}={given}", 1.0
-            else:
-                value = _number(name, given)
-            if fabs(value) < _LEAST_X:
-                continue
-            text = _utf8(name, cython.address(length))
-            self.entries[n].key = hashed(
-                self.name_keys[0],
-                self.name_keys[1],
-                cython.cast(cython.pointer[cython.const[cython.uchar]], text),
-                length,
-            )
-            self.entries[n].value = value
-            if keep:
-                self.names[self.entries[n].key] = name
-            n += 1
-        # In whatever order the dict has them, the same bits.
-        _sort(self.entries, n)
-        if keep and len(self.names) > 2 * self.table.n + FORGOTTEN_NAMES:
+    def _enter_named(self, x, remember):
+        """The non-zeros of a dict become entries."""
+        self.row.take_names(x, remember)
+        self.told = self.told and self.row.again
+        self.make_room(self.row.n)
+        return self.row.n
+
+    def _keep_names(self, n):
+        """Those of the row's features that have no record yet."""
+        i: cython.Py_ssize_t
+        for i in range(n):
+            if self.row.all[i].record == cython.NULL:
+                self.names[self.row.all[i].key] = cython.cast(object, self.row.all[i].name)
+
+    def _drop_names(self):
+        """Those of features that are gone, now and then."""
+        if len(self.names) > 2 * self.table.n + FORGOTTEN_NAMES:
             live = set(self.coef()[0].tolist())
             self.names = {key: kept for key, kept in self.names.items() if key in live}
-        return n
 
     # --- one row ----------------------------------------------------------------------------------------------------
 
     def take(self, n, y, weight):
         """Predict and learn the row of the first n entries; eta as it was predicted."""
+        if not self.told:
+            self.table.find(self.row.all, n)
+        return self._take_found(n, y, weight)
+
+    def _take_found(self, n, y, weight):
+        """The same, once its features have been looked up."""
         eta: cython.double
         m: cython.double
-        self.table.find(self.entries, n)
-        self.squares += 1.0 + self._bring_in(n)
-        self.n_seen += 1
-        m = self._say(self.squares, True)
+        if self.told:
+            m = self._say_again(n)
+        else:
+            self.squares += 1.0 + self._bring_in(n)
+            self.n_seen += 1
+            m = self._say(self.squares, True)
+        self.told = False
         eta = self.units.eta_of(m)
         if self.nursery is not None:
             self._nurse(n, weight * self.units.slope(y, m))
@@ -249,17 +204,26 @@ class Wide(SparseRows):
 
     def tell(self, n):
         """eta of the row of the first n entries; nothing changes."""
-        more: cython.double
-        eta: cython.double
-        self.table.find(self.entries, n)
+        self.table.find(self.row.all, n)
         if n > self.spare_capacity:
             self.spare = cython.cast(cython.p_float, _resized(self.spare, self.capacity * 8 * self.lanes.n))
             self.spare_capacity = self.capacity
-        more = 1.0 + self._look_at(n)
+        self.told = True
+        self.more = 1.0 + self._look_at(n)
         self.n_seen += 1
-        eta = self.units.eta_of(self._say(self.squares + more, False))
+        self.said = self._say(self.squares + self.more, False)
         self.n_seen -= 1
-        return eta
+        return self.units.eta_of(self.said)
+
+    def _say_again(self, n):
+        """The row that was told last is learnt: all is in place but what was forgotten."""
+        i: cython.Py_ssize_t
+        for i in range(n):
+            last_row(self.row.all[i].record)[0] = cython.cast(uint32_t, self.n_seen + 1)
+        fade(self.n_known, self.states, self.fast, self.slow, cython.address(self.lanes))
+        self.squares += self.more
+        self.n_seen += 1
+        return self.said
 
     # --- its features -----------------------------------------------------------------------------------------------
 
@@ -273,7 +237,7 @@ class Wide(SparseRows):
         one: cython.pointer[Entry]
         self.n_known = 0
         for i in range(n):
-            one = self.entries + i
+            one = self.row.all + i
             # It may have made room for another of this row.
             if one.record != cython.NULL and key_of(one.record) != one.key:
                 one.record = cython.NULL
@@ -306,14 +270,16 @@ class Wide(SparseRows):
         size: cython.float
         self.n_known = 0
         for i in range(n):
-            one = self.entries + i
+            one = self.row.all + i
             if one.record == cython.NULL:
                 squares += 1.0
+                self.told = False
                 continue
             state = state_of(one.record)
             top = largest(one.record)[0]
             size = fabs(one.value)
             if size > top:
+                self.told = False
                 _shrink(state, self.spare + 2 * self.lanes.n * i, self.lanes.n, top / size)
                 state = self.spare + 2 * self.lanes.n * i
                 top = size
@@ -341,7 +307,7 @@ class Wide(SparseRows):
         one: cython.pointer[Entry]
         record: cython.p_float
         for i in range(n):
-            one = self.entries + i
+            one = self.row.all + i
             if one.record != cython.NULL or not self.nursery.admit(
                 one.key, g if one.value > 0.0 else -g, cython.address(z), cython.address(v)
             ):
@@ -425,6 +391,7 @@ class Wide(SparseRows):
         total: cython.float[16]
         length: cython.float[16]
         record: cython.p_float
+        self.told = False
         keys, values, spreads = np.empty(self.table.n, dtype=np.uint64), np.zeros(self.table.n), np.zeros(self.table.n)
         key: uint64_t[::1] = keys
         value: cython.double[::1] = values
@@ -481,7 +448,7 @@ class Wide(SparseRows):
             "sums": np.concatenate([[self.squares], self.bias_z, self.bias_n]),
             "units": self.units.state,
             "blend": self.blend.state,
-            "names": np.array(self.name_keys),
+            "names": self.name_key,
             "records": self.table.records(),
             "candidates": nursery[0],
         }
@@ -490,12 +457,9 @@ class Wide(SparseRows):
         """A new model takes a state. One that these settings cannot have made is refused."""
         n_seen, hand, size = (int(number) for number in state["counts"])
         sums, n = state["sums"], self.lanes.n
-        for name, numbers in (("sums", 1 + 2 * n), ("units", 6), ("blend", len(self.blend.state)), ("names", 2)):
-            if np.shape(state[name]) != (numbers,) or np.any(np.isnan(state[name])):
-                raise ValueError(f"{name} does not fit the settings")
-        if n_seen < 0 or self.n_seen > 0 or not (sums[0] >= n_seen and np.all(sums[1 + n :] >= 0)):
-            raise ValueError("the sums do not fit the settings")
-        _check_records(state["records"], HEAD_NUMBERS + 2 * n)
+        refuse_misfit(state, n, len(self.blend.state))
+        if self.n_seen > 0:
+            raise ValueError("the model has learnt already: use a new one")
         if (self.nursery is None) != (size == 0):
             raise ValueError("the candidates do not fit the settings")
         self.table.fill(state["records"], hand)
@@ -504,22 +468,11 @@ class Wide(SparseRows):
         self.n_seen, self.squares = n_seen, sums[0]
         self.bias_z, self.bias_n = np.array(sums[1 : 1 + n]), np.array(sums[1 + n :])
         self.units.state, self.blend.state = state["units"], state["blend"]
-        self.name_keys = np.array(state["names"], dtype=np.uint64)
+        self.name_key = state["names"]
 
     def mirrored(self):
         """The model of 1 - y: it says -eta."""
-        state = self.state()
-        n, d = self.lanes.n, self.lanes.n + 2
-        state["sums"][1 : 1 + n] *= -1
-        state["records"][:, HEAD_NUMBERS:].reshape(-1, n // LANES, 2, LANES)[:, :, 0] *= -1
-        state["candidates"][:, 1] *= -1
-        turned = np.ones(d)
-        turned[1] = -1
-        blend = state["blend"]
-        theta = blend[N_MIXTURES * n :][: N_STACKS * d].reshape(N_STACKS, d)
-        theta *= turned
-        P = blend[N_MIXTURES * n + N_STACKS * d :][: N_STACKS * d * d].reshape(N_STACKS, d, d)
-        P *= np.outer(turned, turned)
+        state = mirror(self.state(), self.lanes.n)
         return revive(self.settings, state, None if self.names is None else dict(self.names))
 
     def __reduce__(self):
@@ -538,60 +491,6 @@ class Wide(SparseRows):
         r = sqrt(self.bias_n[e])
         self.bias_n[e] += g * g
         self.bias_z[e] += g + self.bias_q[e] * (sqrt(self.bias_n[e]) - r)
-
-
-def _number(name, given):
-    value: cython.double
-    try:
-        value = given
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"x[{name!r}]={given!r}: a number or text is needed; nothing was learnt.") from None
-    if not fabs(value) <= _LARGEST_X:
-        raise ValueError(
-            f"x[{name!r}]={given!r}: a finite number within +-{LARGEST_X:g} is needed; nothing was learnt."
-        )
-    return value
-
-
-def _sort(entries, n):
-    """By key; most rows are short."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    one: Entry
-    if n > 64:
-        qsort(entries, n, cython.sizeof(Entry), _by_key)
-        return
-    for i in range(1, n):
-        one = entries[i]
-        j = i
-        while j > 0 and entries[j - 1].key > one.key:
-            entries[j] = entries[j - 1]
-            j -= 1
-        entries[j] = one
-
-
-def _by_key(a, b):
-    first: uint64_t = cython.cast(cython.pointer[Entry], a).key
-    second: uint64_t = cython.cast(cython.pointer[Entry], b).key
-    return (first > second) - (first < second)
-
-
-def _utf8(name, length):
-    try:
-        return cython.cast(cython.p_char, PyUnicode_AsUTF8AndSize(name, length))
-    except UnicodeEncodeError:
-        raise ValueError(f"x has the key {name!r}, which is not valid Unicode; nothing was learnt.") from None
-
-
-def _check_records(records, width):
-    """Finite, squares not negative, largest values positive."""
-    if records.ndim != 2 or records.shape[1] != width or records.dtype != np.float32:
-        raise ValueError("the features do not fit the settings")
-    state = records[:, HEAD_NUMBERS:].reshape(len(records), (width - HEAD_NUMBERS) // (2 * LANES), 2, LANES)
-    if not (np.all(np.isfinite(state)) and np.all(state[:, :, 1] >= 0)):
-        raise ValueError("the features hold numbers that no row can have made")
-    if not np.all((records[:, 2] > 0) & np.isfinite(records[:, 2])):
-        raise ValueError("the features hold numbers that no row can have made")
 
 
 def revive(settings, state, names=None):

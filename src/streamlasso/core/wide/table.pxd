@@ -27,6 +27,7 @@ cdef struct Entry:
     uint64_t key
     double value
     float* record
+    void* name  # the string, borrowed, where there is one
     uint32_t tag
 
 

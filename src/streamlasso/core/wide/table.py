@@ -64,6 +64,18 @@ class Table:
             CHUNK * self.stride * cython.sizeof(cython.float) + cython.sizeof(cython.p_float)
         )
 
+    @property
+    def longest(self):
+        """How far a slot is from where its search begins, at most."""
+        i: cython.Py_ssize_t
+        far: cython.Py_ssize_t
+        most: cython.Py_ssize_t = 0
+        for i in range(self.n_slots):
+            if self.slots[i].place != 0:
+                far = i - self._home_of(self.slots[i].tag)
+                most = max(most, far if far >= 0 else far + self.n_slots)
+        return most
+
     # --- looking up -------------------------------------------------------------------------------------------------
 
     def find(self, entries, n):

@@ -1,0 +1,245 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The non-zeros of one row: from columns of a matrix, or from a dict with names.
+
+Names are hashed to 64 bits (`table.hashed`). Entries of a dict are put in the order of their hashes, so that rows with
+the same names and values are the same bits, in whatever order the dict has them.
+
+A stream mostly predicts a row, then learns it. So the objects of a predicted dict are remembered: if the next dict
+holds the very same ones, its entries are there already. Names and numbers cannot change; anything else is not
+remembered.
+"""
+
+import cython
+from cython.cimports.cpython.dict import PyDict_Next
+from cython.cimports.cpython.object import PyObject
+from cython.cimports.cpython.ref import Py_INCREF, Py_XDECREF
+from cython.cimports.libc.math import fabs
+from cython.cimports.libc.stdint import uint64_t
+from cython.cimports.libc.stdlib import free, qsort, realloc
+from cython.cimports.libc.string import memset
+from cython.cimports.streamlasso.core.wide.table import hashed, wide_prefetch
+
+#: Values beyond this, or smaller than its inverse, do not fit single precision.
+LARGEST_X, LEAST_X = 1e30, 1e-30
+_LARGEST_X = cython.declare(cython.double, LARGEST_X)
+_LEAST_X = cython.declare(cython.double, LEAST_X)
+#: Entries are sorted into this many buckets by the first bits of their keys; so many in a bucket are sorted one by one.
+BUCKETS = cython.declare(cython.Py_ssize_t, 256)
+FEW = cython.declare(cython.Py_ssize_t, 32)
+
+
+@cython.cclass
+class Entries:
+    """Rows one after another; `make_room` may move them. `again`: the row is the one that was there before."""
+
+    def __cinit__(self):
+        self.n = self.capacity = self.n_last = self.k0 = self.k1 = 0
+        self.made, self.again = [], False
+        self.make_room(64)
+
+    def __dealloc__(self):
+        self._forget_last()
+        free(self.all)
+        free(self.spare)
+        free(self.last)
+
+    def make_room(self, n):
+        """For a row of n entries."""
+        size: cython.size_t
+        all: cython.p_void
+        spare: cython.p_void
+        last: cython.p_void
+        if n <= self.capacity:
+            return 0
+        size = max(n, 2 * self.capacity)
+        all = realloc(self.all, size * cython.sizeof(Entry))
+        if all != cython.NULL:
+            self.all = cython.cast(cython.pointer[Entry], all)
+        spare = realloc(self.spare, size * cython.sizeof(Entry))
+        if spare != cython.NULL:
+            self.spare = cython.cast(cython.pointer[Entry], spare)
+        last = realloc(self.last, size * 2 * cython.sizeof(cython.pointer[PyObject]))
+        if last != cython.NULL:
+            self.last = cython.cast(cython.pointer[cython.pointer[PyObject]], last)
+        if all == cython.NULL or spare == cython.NULL or last == cython.NULL:
+            raise MemoryError
+        self.capacity = size
+        return 0
+
+    # --- columns ----------------------------------------------------------------------------------------------------
+
+    def take_columns(self, start, end, columns, values):
+        """The non-zeros of a row of a matrix."""
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        self.make_room(end - start)
+        self._forget_last()
+        self.again = False
+        for j in range(start, end):
+            if fabs(values[j]) >= _LEAST_X:
+                self.all[n].key, self.all[n].value = columns[j], values[j]
+                n += 1
+        self.n = n
+        return 0
+
+    # --- names ------------------------------------------------------------------------------------------------------
+
+    def take_names(self, x, remember):
+        """The non-zeros of a dict. A value that is text is a feature of its own, `name=value`."""
+        row: dict = x if isinstance(x, dict) else dict(x)
+        self.again = self.n_last > 0 and self.n_last == len(row) and self._is_last(row)
+        if self.again:
+            return 0
+        self.make_room(len(row))
+        self._forget_last()
+        self.made.clear()
+        try:
+            self._walk(row, remember)
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"x has the key {error.object!r}, which is not valid Unicode; nothing was learnt."
+            ) from None
+        self._sort()
+        return 0
+
+    def _walk(self, row, remember):
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        seen: cython.Py_ssize_t = 0
+        at: cython.Py_ssize_t = 0
+        length: cython.Py_ssize_t = 0
+        value: cython.double
+        text: cython.pointer[cython.const[cython.uchar]]
+        name_at: cython.pointer[PyObject] = cython.NULL
+        given_at: cython.pointer[PyObject] = cython.NULL
+        plain: cython.bint = True
+        self.n = 0
+        while PyDict_Next(row, cython.address(at), cython.address(name_at), cython.address(given_at)):
+            self.last[2 * seen], self.last[2 * seen + 1] = name_at, given_at
+            wide_prefetch(name_at)
+            wide_prefetch(cython.cast(cython.p_char, name_at) + 64)
+            seen += 1
+        for i in range(seen):
+            name_at, given_at = self.last[2 * i], self.last[2 * i + 1]
+            name = cython.cast(object, name_at)
+            if type(name) is not str:
+                raise ValueError(f"x has the key {name!r}: names of features are strings; nothing was learnt.")
+            if wide_exact_float(given_at):
+                value = cython.cast(float, cython.cast(object, given_at))
+                if not fabs(value) <= _LARGEST_X:
+                    number_of(name, cython.cast(object, given_at))
+            else:
+                given = cython.cast(object, given_at)
+                if type(given) is str:
+                    name, value = f"{name}={given}", 1.0
+                    self.made.append(name)
+                else:
+                    value = number_of(name, given)
+                    plain = plain and (type(given) is int or type(given) is bool)
+            if fabs(value) < _LEAST_X:
+                continue
+            text = wide_utf8(name, cython.address(length))
+            self.all[n].key = hashed(self.k0, self.k1, text, length)
+            self.all[n].value = value
+            self.all[n].name = cython.cast(cython.p_void, name)
+            n += 1
+        self.n = n
+        if remember and plain:
+            self.n_last = seen
+            for i in range(2 * seen):
+                Py_INCREF(cython.cast(object, self.last[i]))
+        return 0
+
+    def _is_last(self, row):
+        """Whether the dict holds the objects of the last one, in the same order."""
+        at: cython.Py_ssize_t = 0
+        i: cython.Py_ssize_t = 0
+        name: cython.pointer[PyObject] = cython.NULL
+        given: cython.pointer[PyObject] = cython.NULL
+        while PyDict_Next(row, cython.address(at), cython.address(name), cython.address(given)):
+            if self.last[2 * i] != name or self.last[2 * i + 1] != given:
+                return False
+            i += 1
+        return True
+
+    def _forget_last(self):
+        i: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self.n_last
+        self.n_last = 0
+        for i in range(2 * n):
+            Py_XDECREF(self.last[i])
+
+    # --- their order ------------------------------------------------------------------------------------------------
+
+    def _sort(self):
+        """By key. Keys are hashes, so the first bits cut a row into small buckets."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        bits: cython.int = 4 if self.n <= 64 else 8
+        n_buckets: cython.Py_ssize_t = 1 << bits
+        count: cython.Py_ssize_t[257]
+        start: cython.Py_ssize_t = 0
+        swap: cython.pointer[Entry]
+        if self.n <= 8:
+            _insert(self.all, self.n)
+            return
+        memset(count, 0, (n_buckets + 1) * cython.sizeof(cython.Py_ssize_t))
+        for i in range(self.n):
+            count[(self.all[i].key >> (64 - bits)) + 1] += 1
+        for i in range(n_buckets):
+            count[i + 1] += count[i]
+        for i in range(self.n):
+            j = self.all[i].key >> (64 - bits)
+            self.spare[count[j]] = self.all[i]
+            count[j] += 1
+        swap = self.all
+        self.all = self.spare
+        self.spare = swap
+        for i in range(n_buckets):
+            if count[i] - start > FEW:
+                qsort(self.all + start, count[i] - start, cython.sizeof(Entry), _by_key)
+            else:
+                _insert(self.all + start, count[i] - start)
+            start = count[i]
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _insert(entries: cython.pointer[Entry], n: cython.Py_ssize_t) -> cython.void:
+    """Sort a few."""
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    one: Entry
+    for i in range(1, n):
+        if entries[i - 1].key <= entries[i].key:
+            continue
+        one = entries[i]
+        j = i
+        while j > 0 and entries[j - 1].key > one.key:
+            entries[j] = entries[j - 1]
+            j -= 1
+        entries[j] = one
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _by_key(a: cython.pointer[cython.const[cython.void]], b: cython.pointer[cython.const[cython.void]]) -> cython.int:
+    first: uint64_t = cython.cast(cython.pointer[Entry], a).key
+    second: uint64_t = cython.cast(cython.pointer[Entry], b).key
+    return (first > second) - (first < second)
+
+
+def number_of(name, given):
+    """The value of a feature, or a refusal."""
+    value: cython.double
+    try:
+        value = given
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"x[{name!r}]={given!r}: a number or text is needed; nothing was learnt.") from None
+    if not fabs(value) <= _LARGEST_X:
+        raise ValueError(
+            f"x[{name!r}]={given!r}: a finite number within +-{LARGEST_X:g} is needed; nothing was learnt."
+        )
+    return value

@@ -1,0 +1,7 @@
+from typing import final
+
+LARGEST_X: float
+LEAST_X: float
+
+@final
+class Entries: ...

@@ -1,0 +1,57 @@
+"""The state of a sparse model as arrays: what may be in it, and that of the model of 1 - y."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+#: Numbers in front of a record's state, and experts side by side in it: z of so many, then their n.
+HEAD, LANES = 4, 8
+#: Of the blend (`blend.py`).
+N_MIXTURES, N_STACKS = 2, 2
+
+
+def refuse_misfit(state: Mapping[str, np.ndarray], n_experts: int, n_blend: int) -> None:
+    """A state that a model of these settings cannot have made."""
+    sums, n = state["sums"], n_experts
+    for name, numbers in (("sums", 1 + 2 * n), ("units", 6), ("blend", n_blend), ("names", 2)):
+        if np.shape(state[name]) != (numbers,) or np.any(np.isnan(state[name])):
+            raise ValueError(f"{name} does not fit the settings")
+    n_seen = int(state["counts"][0])
+    if n_seen < 0 or not (sums[0] >= n_seen and np.all(sums[1 + n :] >= 0)):
+        raise ValueError("the sums do not fit the settings")
+    _refuse_records(state["records"], HEAD + 2 * n)
+
+
+def _refuse_records(records: np.ndarray, width: int) -> None:
+    """They are finite, squares are not negative, largest values positive."""
+    if records.ndim != 2 or records.shape[1] != width or records.dtype != np.float32:
+        raise ValueError("the features do not fit the settings")
+    evidence = _evidence(records)
+    if not (np.all(np.isfinite(evidence)) and np.all(evidence[:, :, 1] >= 0)):
+        raise ValueError("the features hold numbers that no row can have made")
+    if not np.all((records[:, 2] > 0) & np.isfinite(records[:, 2])):
+        raise ValueError("the features hold numbers that no row can have made")
+
+
+def _evidence(records: np.ndarray) -> Any:
+    """(feature, group of experts, z and n, expert), within the records."""
+    return records[:, HEAD:].reshape(len(records), (records.shape[1] - HEAD) // (2 * LANES), 2, LANES)
+
+
+def mirror(state: dict[str, np.ndarray], n_experts: int) -> dict[str, np.ndarray]:
+    """That of the model that says -eta; the arrays themselves are turned."""
+    n, d = n_experts, n_experts + 2
+    state["sums"][1 : 1 + n] *= -1
+    _evidence(state["records"])[:, :, 0] *= -1
+    state["candidates"][:, 1] *= -1
+    turned = np.ones(d)
+    turned[1] = -1
+    blend = state["blend"]
+    theta = blend[N_MIXTURES * n :][: N_STACKS * d].reshape(N_STACKS, d)
+    theta *= turned
+    P = blend[N_MIXTURES * n + N_STACKS * d :][: N_STACKS * d * d].reshape(N_STACKS, d, d)
+    P *= np.outer(turned, turned)
+    return state

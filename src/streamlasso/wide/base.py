@@ -1,0 +1,170 @@
+"""What both scikit-learn estimators of the sparse engine share: rows, coefficients, bytes; nothing numerical."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from streamlasso.core.wide.model import Wide
+from streamlasso.core.wide.single import Single
+from streamlasso.estimators.multiclass import n_models
+from streamlasso.estimators.validation import noted_on, refuse_no_target, stand_in, weights_of
+from streamlasso.families import Family
+from streamlasso.wide.packed import Saved, pack, restored, states_of
+from streamlasso.wide.parameters import engine_settings, settings_as_json, settings_of_json
+from streamlasso.wide.validation import rows_of
+
+
+class WideEstimator(Saved, BaseEstimator):
+    """What both estimators share: one engine, or one per class."""
+
+    #: Whether y are classes, which have no units.
+    _classes = False
+    models_: list[Wide | Single]
+    n_features_in_: int
+    classes_: np.ndarray
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "models_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _family(self) -> Family:
+        raise NotImplementedError
+
+    def _new_models(self, n: int) -> list[Wide | Single]:
+        settings = engine_settings(self.get_params(deep=False))
+        family = self._family()
+        tuner = settings.pop("tuner", None)
+        if tuner is not None:
+            return [Single(family, tuner, fixed_units=self._classes, **settings) for _ in range(n)]
+        return [Wide(family, fixed_units=self._classes, **settings) for _ in range(n)]
+
+    # --- learning -----------------------------------------------------------------------------------------------------
+
+    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, reset: bool) -> np.ndarray:
+        """Check everything, learn each row; the etas as they were predicted before (row, model)."""
+        refuse_no_target(self, y)
+        scout = stand_in(self)
+        rows = rows_of(scout, X, reset=reset)
+        targets, known = self._targets(y, rows[3], classes, reset=reset)
+        weights = weights_of(sample_weight, rows[3])
+        for name, value in noted_on(scout).items():
+            setattr(self, name, value)
+        models = self._new_models(len(targets)) if reset else self.models_
+        eta = np.empty((len(targets), rows[3]))
+        for model, target, before in zip(models, targets, eta, strict=True):
+            model.learn(*rows[:3], target, weights, before)
+        if known is not None:
+            self.classes_ = known
+        self.models_ = models
+        return eta.T
+
+    def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
+        raise NotImplementedError
+
+    def _decide(self, X: Any) -> np.ndarray:
+        models = self._fitted()
+        rows = rows_of(self, X, reset=False)
+        return np.column_stack([model.decide(*rows[:3]) for model in models])
+
+    def _fitted(self) -> list[Wide | Single]:
+        if not hasattr(self, "models_"):
+            raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call fit or partial_fit first.")
+        return self.models_
+
+    # --- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> sparse.csr_array:
+        """The coefficients now, sparse: (1, n_features), or one row per class."""
+        return self._as_rows([model.coef() for model in self._fitted()])
+
+    @property
+    def coef_slope_(self) -> sparse.csr_array:
+        """The derivative of `coef_` with respect to lam; of a model with a tuner."""
+        return self._as_rows([model.coef_slope() for model in self._tuned()])
+
+    @property
+    def lambda_(self) -> float | np.ndarray:
+        """The threshold on the evidence, in standard errors; of a model with a tuner."""
+        lams = [model.lam for model in self._tuned()]
+        return lams[0] if len(lams) == 1 else np.array(lams)
+
+    def _tuned(self) -> list[Single]:
+        models = [model for model in self._fitted() if isinstance(model, Single)]
+        if not models:
+            raise AttributeError(
+                "experts with different penalties compete: give a tuner, such as LogRMS(), for one lam"
+            )
+        return models
+
+    def _as_rows(self, rows: list[tuple[np.ndarray, np.ndarray]]) -> sparse.csr_array:
+        starts = np.cumsum([0, *(np.count_nonzero(values) for _, values in rows)])
+        columns = np.concatenate([keys[values != 0].astype(np.int64) for keys, values in rows])
+        values = np.concatenate([values[values != 0] for _, values in rows])
+        coef = sparse.csr_array((values, columns, starts), shape=(len(rows), self.n_features_in_))
+        coef.sort_indices()
+        return coef
+
+    @property
+    def n_seen_(self) -> int:
+        return self._fitted()[0].n_seen
+
+    @property
+    def n_live_(self) -> int:
+        return sum(len(model.table) for model in self._fitted())
+
+    @property
+    def nbytes_(self) -> int:
+        return sum(model.nbytes for model in self._fitted())
+
+    # --- bytes --------------------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """The model as bytes, its live features only. `from_bytes` continues it to the bit."""
+        labels = {"n_features_in_": self.n_features_in_} if hasattr(self, "n_features_in_") else {}
+        names = getattr(self, "feature_names_in_", None)
+        header = {
+            "class": self._kind(),
+            "settings": settings_as_json(self.get_params(deep=False)),
+            "labels": labels,
+            "names": None if names is None else names.tolist(),
+            "classes": _classes_as_json(getattr(self, "classes_", None)),
+            "models": len(self._fitted()),
+        }
+        return pack(header, states_of(self.models_))
+
+    @classmethod
+    def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        model = cls(**settings_of_json(header["settings"]))
+        model.models_ = restored(model._new_models(int(header["models"])), arrays)
+        for name, value in header["labels"].items():
+            if name != "n_features_in_" or not isinstance(value, int):
+                raise KeyError(name)
+            model.n_features_in_ = value
+        if header["names"] is not None:
+            model.feature_names_in_ = np.array(header["names"], dtype=object)
+        if header["classes"] is not None:
+            kind, labels = header["classes"]
+            model.classes_ = np.array(labels, dtype=kind)
+            if n_models(len(labels)) != len(model.models_):
+                raise KeyError("classes")
+        return model
+
+
+def _classes_as_json(classes: np.ndarray | None) -> tuple[str, list[Any]] | None:
+    if classes is None:
+        return None
+    labels = classes.tolist()
+    if not all(isinstance(label, bool | int | float | str) for label in labels):
+        raise ValueError(f"classes {labels!r}: text, numbers and bools can be saved")
+    return ("object" if classes.dtype.kind == "O" else classes.dtype.str), labels

@@ -1,0 +1,49 @@
+"""What a matrix must be for the sparse engine, and as what it takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from streamlasso.core.wide.model import LARGEST_X
+
+#: Columns have 31 bits.
+MOST_COLUMNS = 2**31 - 1
+
+
+def rows_of(estimator: Any, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """X as the engine takes it: where rows start, columns, values; and the number of rows."""
+    X = validate_data(
+        estimator, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, order="C"
+    )
+    if X.shape[1] > MOST_COLUMNS:
+        raise ValueError(
+            f"X has {X.shape[1]:,} columns, and an index of a column has 31 bits: hash names into at most 2^31 - 1 "
+            "columns; no row was learnt."
+        )
+    if sparse.issparse(X):
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = sparse.csr_array(X)
+    _refuse_values(X)
+    return X.indptr.astype(np.int64), X.indices.astype(np.int64), np.ascontiguousarray(X.data), X.shape[0]
+
+
+def _refuse_values(X: Any) -> None:
+    """Name the first value that is not finite, or too large."""
+    bad = np.flatnonzero(~(np.abs(X.data) <= LARGEST_X))
+    if not len(bad):
+        return
+    k = int(bad[0])
+    row = int(np.searchsorted(X.indptr, k, side="right")) - 1
+    place = f"X[{row}, {X.indices[k]}] = {X.data[k]}"
+    if np.isnan(X.data[k]):
+        raise ValueError(f"Input X contains NaN: {place}. Fill in or drop missing values; no row was learnt.")
+    if np.isinf(X.data[k]):
+        raise ValueError(f"Input X contains infinity: {place}; no row was learnt.")
+    raise ValueError(f"{place}: values lie within +-{LARGEST_X:g}, rescale it; no row was learnt.")

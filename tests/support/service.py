@@ -22,17 +22,9 @@ class Service:
     def start(self):
         self.log = open(self.store.with_suffix(".log"), "ab")  # noqa: SIM115
         size = self.log.seek(0, os.SEEK_END)
-        command = [
-            sys.executable,
-            "-m",
-            "streamlasso",
-            "serve",
-            "--store",
-            str(self.store),
-            "--port",
-            str(getattr(self, "port", 0)),
-        ]
-        self.process = subprocess.Popen([*command, *self.options], stdout=self.log, stderr=self.log)
+        command = [sys.executable, "-m", "streamlasso", "serve", "--store", str(self.store)]
+        port = () if "--port" in self.options else ("--port", "0")
+        self.process = subprocess.Popen([*command, *port, *self.options], stdout=self.log, stderr=self.log)
         deadline = time.monotonic() + SLOW
         while time.monotonic() < deadline:
             found = re.search(rb"running on http://[^:]+:(\d+)", self.printed()[size:])

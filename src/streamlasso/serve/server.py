@@ -87,6 +87,7 @@ def _serve(options: ServeOptions) -> int:
 def guarded(options: ServeOptions) -> Any:
     """The application, with its guard."""
     from streamlasso.serve.app import application
+    from streamlasso.serve.direct import Direct
     from streamlasso.serve.guard import Guard
     from streamlasso.serve.page_files import page_files
     from streamlasso.serve.service import Service
@@ -102,7 +103,7 @@ def guarded(options: ServeOptions) -> Any:
     service.replay()
     page = page_files()
     return Guard(
-        application(service, page, options.largest),
+        Direct(application(service, page, options.largest), service, options.largest),
         Tokens(known, service.store.secret),
         hosts=(options.host, *options.allow_host),
         open=page,

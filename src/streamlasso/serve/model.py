@@ -43,10 +43,10 @@ class LiveModel:
     names : all names in the first rows, and those of columns that came later
 
     >>> model = LiveModel(ModelSettings())
-    >>> rows = JsonRows([{"a": float(i % 5)} for i in range(200)], [i % 5 * 2.0 for i in range(200)])
-    >>> learnt = model.learn(rows, time=0.0)
-    >>> [round(answer["prediction"], 1) for answer in model.predict([{"a": 3}, {"a": None}])]
-    [6.0, 8.0]
+    >>> heat = [i * 7919 % 101 / 10 for i in range(300)]
+    >>> learnt = model.learn(JsonRows([{"heat": value} for value in heat], [2 * value for value in heat]), time=0.0)
+    >>> [round(answer["prediction"], 1) for answer in model.predict([{"heat": 3}, {"heat": 5}])]
+    [6.0, 10.0]
     """
 
     def __init__(self, settings: ModelSettings) -> None:

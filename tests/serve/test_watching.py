@@ -161,12 +161,9 @@ def test_the_client_learns_once_while_the_service_restarts(started):
         client.learn("m", {"x": i}, 1.5 * i)
     client.predict("m", {"x": 10}, id="w")
     service.kill()
-    options = service.options
-    port = service.port
     found = []
     thread = threading.Thread(target=lambda: found.append(client.label("m", "w", 15.0)))
     thread.start()
-    service.options = (*options, "--port", str(port))
     service.start()
     thread.join(SLOW)
     assert found[0]["n_rows"] == 11

@@ -47,7 +47,8 @@ class Service:
         log = self.store.with_suffix(".log")
         log.touch()
         size = log.stat().st_size
-        port = () if "--port" in self.options else ("--port", "0")
+        # A service that starts again has the same address.
+        port = ("--port", str(getattr(self, "port", 0)))
         self.process = Forked(["serve", "--store", str(self.store), *port, *self.options], log)
         deadline = time.monotonic() + SLOW
         while time.monotonic() < deadline:

@@ -5,11 +5,35 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
+from functools import cache
+
+from support.forge import Forge
 
 SLOW = 60
+
+
+@cache
+def forge():
+    return Forge()
+
+
+class Forked:
+    """A service that the forge has started, as a process of `subprocess` is used."""
+
+    def __init__(self, arguments, log):
+        self.returncode = None
+        self.pid = forge().ask("start", arguments, str(log))
+
+    def poll(self):
+        if self.returncode is None:
+            self.returncode = forge().ask("poll", self.pid)
+        return self.returncode
+
+    def wait(self):
+        if self.returncode is None:
+            self.returncode = forge().ask("wait", self.pid)
+        return self.returncode
 
 
 class Service:
@@ -20,19 +44,12 @@ class Service:
         self.start()
 
     def start(self):
-        self.log = open(self.store.with_suffix(".log"), "ab")  # noqa: SIM115
-        size = self.log.seek(0, os.SEEK_END)
-        command = [
-            sys.executable,
-            "-m",
-            "streamlasso",
-            "serve",
-            "--store",
-            str(self.store),
-            "--port",
-            str(getattr(self, "port", 0)),
-        ]
-        self.process = subprocess.Popen([*command, *self.options], stdout=self.log, stderr=self.log)
+        log = self.store.with_suffix(".log")
+        log.touch()
+        size = log.stat().st_size
+        # A service that starts again has the same address.
+        port = ("--port", str(getattr(self, "port", 0)))
+        self.process = Forked(["serve", "--store", str(self.store), *port, *self.options], log)
         deadline = time.monotonic() + SLOW
         while time.monotonic() < deadline:
             found = re.search(rb"running on http://[^:]+:(\d+)", self.printed()[size:])
@@ -48,16 +65,13 @@ class Service:
         return self.store.with_suffix(".log").read_bytes()
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
+        os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        self.log.close()
 
     def stop(self):
         if self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(SLOW)
-        self.log.close()
-        return self.process.returncode
+            os.kill(self.process.pid, signal.SIGTERM)
+        return self.process.wait()
 
     def request(self, method, path, body=None, headers=(), raw=None):
         """Status and body, which is JSON if it can be."""

@@ -12,19 +12,20 @@ from litestar.params import Parameter
 from litestar.response import Stream
 
 from streamlasso import __version__
-from streamlasso.serve import telling
+from streamlasso.serve import direct, telling
 from streamlasso.serve.following import followed
-from streamlasso.serve.messages import LearnBody, PredictBody
+from streamlasso.serve.messages import LearnBody, PredictBody, decoded
 from streamlasso.serve.metrics import metrics_text
+from streamlasso.serve.operations import STREAM, operation
 from streamlasso.serve.page_files import PageFile
 from streamlasso.serve.problems import MEDIA_TYPE, Problem
 from streamlasso.serve.rows import Row
 from streamlasso.serve.service import Service
 from streamlasso.serve.settings import NAME, ModelSettings
 from streamlasso.serve.streams import answered
-from streamlasso.serve.tokens import allows
 
 JSON = MediaType.JSON
+SETTINGS = msgspec.json.Decoder(ModelSettings)
 Name = Annotated[str, Parameter(pattern=NAME)]
 Key = Annotated[str | None, Parameter(header="Idempotency-Key", min_length=1, max_length=200)]
 
@@ -32,10 +33,10 @@ Key = Annotated[str | None, Parameter(header="Idempotency-Key", min_length=1, ma
 def application(service: Service, page: dict[str, PageFile], largest: int) -> Litestar:
     """The application of a service; `page` are the files of the page by their paths."""
 
-    @put("/models/{name:str}")
-    async def make(name: Name, data: ModelSettings) -> Response[bytes]:
+    @put("/models/{name:str}", operation_class=operation(ModelSettings))
+    async def make(name: Name, body: bytes) -> Response[bytes]:
         """Make a model. The same settings again change nothing."""
-        is_new = await service.create(name, data)
+        is_new = await service.create(name, decoded(SETTINGS, body))
         return Response(
             msgspec.json.encode({"name": name, "new": is_new}), status_code=201 if is_new else 200, media_type=JSON
         )
@@ -45,27 +46,17 @@ def application(service: Service, page: dict[str, PageFile], largest: int) -> Li
         """Delete a model and all that is kept of it."""
         await service.delete(name)
 
-    @post("/models/{name:str}/predict", status_code=200)
-    async def predict(request: Request, name: Name, data: PredictBody) -> Response[bytes]:
+    @post("/models/{name:str}/predict", status_code=200, operation_class=operation(PredictBody))
+    async def predict(request: Request, name: Name, body: bytes) -> Response[bytes]:
         """Predict a row or several. A row with an id waits for its label."""
-        rows, ids = data.taken()
-        if ids is not None and not allows(_right(request), "learn"):
-            raise Problem(403, "the right learn is needed for rows that wait for their labels")
-        answers = await service.predict(name, rows, ids)
-        return _json(answers[0] if data.row is not None else {"predictions": answers, "n_rows": answers[0]["n_rows"]})
+        return Response(await direct.predict(service, name, _right(request), None, body), media_type=JSON)
 
-    @post("/models/{name:str}/learn", status_code=200)
-    async def learn(name: Name, data: LearnBody, key: Key = None) -> Response[bytes]:
+    @post("/models/{name:str}/learn", status_code=200, operation_class=operation(LearnBody))
+    async def learn(name: Name, body: bytes, key: Key = None) -> Response[bytes]:
         """Learn a row or several, after predicting each. When this answers, the rows are on disk."""
-        entries = data.entries(None if key is None else f"request:{key}")
-        answers = await service.learn(name, entries)
-        if not isinstance(data.y, list) or entries[0].many:
-            return Response(answers[0], media_type=JSON)
-        n_rows = max(msgspec.json.decode(answer)["n_rows"] for answer in answers[-1:])
-        results = b",".join(answers)
-        return Response(b'{"results":[' + results + b'],"n_rows":%d}' % n_rows, media_type=JSON)
+        return Response(await direct.learn(service, name, None, key, body), media_type=JSON)
 
-    @post("/models/{name:str}/stream", status_code=200, request_max_body_size=None)
+    @post("/models/{name:str}/stream", status_code=200, request_max_body_size=None, operation_class=STREAM)
     async def stream(request: Request, name: Name, key: Key = None) -> Response[bytes]:
         """Predict, then learn, rows of a stream: JSON lines, or an Arrow stream. The answers are JSON lines."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -12,7 +12,7 @@ from streamlasso.serve.alarms import Alarm
 from streamlasso.serve.jobs import Promise, Worker, keep_all, logger
 from streamlasso.serve.live import LearnJob, Live, PredictJob, iso
 from streamlasso.serve.problems import Problem
-from streamlasso.serve.store import Checkpoint
+from streamlasso.serve.store import Checkpoint, Refused
 from streamlasso.serve.writer import Writer
 
 #: From the kind of an event and what it says.
@@ -81,11 +81,15 @@ class Engine(Worker):
         by_model: dict[Live, list[LearnJob]] = {}
         for job in jobs:
             by_model.setdefault(job.live, []).append(job)
-        for live, of_model in by_model.items():
-            self._predict_all()
-            self._learn(live, of_model)
-        keep_all([job.promise for job in jobs])
-        loop.call_soon_threadsafe(done)
+        try:
+            for live, of_model in by_model.items():
+                self._predict_all()
+                self._learn(live, of_model)
+        finally:
+            for job in jobs:
+                job.promise.result = job.promise.result or _failure(RuntimeError())
+            keep_all([job.promise for job in jobs])
+            loop.call_soon_threadsafe(done)
         for live in by_model:
             self.save_if(live, live.is_due)
 
@@ -99,7 +103,8 @@ class Engine(Worker):
             if isinstance(entry.answer, Problem):
                 self.publish("refused", live.note_refusal(entry.answer))
                 if entry.id is not None:
-                    self.writer.answered.append((live.number, entry.id))
+                    self.writer.answered.append(Refused(live.number, entry.id))
+                    live.n_waiting += entry.from_waiting
         for job in jobs:
             answers = [entry.answered() for entry in job.entries]
             problem = next((answer for answer in answers if isinstance(answer, Problem)), None)

@@ -129,7 +129,6 @@ class Live:
                 entries.append(entry)
             live.apply(entries, at)
             answers += live.answers_to(entries)
-        live.n_waiting = store.n_waiting(live.number)
         return live, answers
 
     def _restore_history(self, store: Store) -> None:

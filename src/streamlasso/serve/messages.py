@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -84,6 +84,18 @@ class LearnBody(msgspec.Struct, forbid_unknown_fields=True):
             Entry(row, id, as_label(JsonRows([], [label]), False))
             for row, id, label in zip(singles, ids, y, strict=True)
         ]
+
+
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    """The body of a request: 400 where it is not JSON, 422 where it is something else than it should be."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise Problem(422, str(error)[:500]) from None
+    except RecursionError:
+        raise Problem(422, "the body has lists or objects within each other, too many of them") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Problem(400, f"the body is not JSON: {error}"[:500]) from None
 
 
 def _checked_ids(ids: list[str] | None, n: int) -> list[str] | None:

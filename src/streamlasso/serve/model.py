@@ -43,10 +43,10 @@ class LiveModel:
     names : all names in the first rows, and those of columns that came later
 
     >>> model = LiveModel(ModelSettings())
-    >>> rows = JsonRows([{"a": float(i % 5)} for i in range(200)], [i % 5 * 2.0 for i in range(200)])
-    >>> learnt = model.learn(rows, time=0.0)
-    >>> [round(answer["prediction"], 1) for answer in model.predict([{"a": 3}, {"a": None}])]
-    [6.0, 8.0]
+    >>> heat = [i * 7919 % 101 / 10 for i in range(300)]
+    >>> learnt = model.learn(JsonRows([{"heat": value} for value in heat], [2 * value for value in heat]), time=0.0)
+    >>> [round(answer["prediction"], 1) for answer in model.predict([{"heat": 3}, {"heat": 5}])]
+    [6.0, 10.0]
     """
 
     def __init__(self, settings: ModelSettings) -> None:
@@ -162,7 +162,7 @@ class LiveModel:
         new = rows.names() - self.names - {self.settings.target, *self.settings.drop}
         if not new or self.settings.keep:
             return [self._encoded(rows)]
-        before, names = self.encoder.state(), set(self.names)
+        before, names = as_text(self.encoder.state()), set(self.names)
         first: dict[str, int] = {}
         for i, row in enumerate(rows.dicts()):
             for name in new & row.keys():
@@ -176,7 +176,7 @@ class LiveModel:
                 self._add_columns(part, [name for name in sorted(new) if first.get(name) == start])
                 found.append(self._encoded(part))
         except BaseException:
-            self.encoder, self.names = Encoder.from_state(json.loads(as_text(before))), names
+            self.encoder, self.names = Encoder.from_state(json.loads(before)), names
             self.learning.target = self.encoder.target  # type: ignore[union-attr]
             raise
         return found
@@ -319,12 +319,12 @@ class LiveModel:
     def _first_state(self) -> tuple[Any, ...]:
         """Of a model in its first rows, which may be refused halfway."""
         notes, data = self.state()
-        return notes, data, self.history.n, self.history.rows[: self.history.n].copy()
+        return as_text(notes), data, self.history.n, self.history.rows[: self.history.n].copy()
 
     def _restore_first(self, before: tuple[Any, ...]) -> None:
         notes, data, n, rows = before
         history = self.history
-        self.__dict__.update(vars(LiveModel.restored(self.settings, json.loads(as_text(notes)), data)))
+        self.__dict__.update(vars(LiveModel.restored(self.settings, json.loads(notes), data)))
         history.rows[:n], history.n = rows, n
         self.history = history
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -75,6 +76,9 @@ def _serve(options: ServeOptions) -> int:
         limit_concurrency=None,
         h11_max_incomplete_event_size=65_536,
     )
+    # uvicorn sends itself the signal again when it has stopped; by then it is no news.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
     server = uvicorn.Server(config)
     server.run()
     return 0 if server.started else 2
@@ -83,6 +87,7 @@ def _serve(options: ServeOptions) -> int:
 def guarded(options: ServeOptions) -> Any:
     """The application, with its guard."""
     from streamlasso.serve.app import application
+    from streamlasso.serve.direct import Direct
     from streamlasso.serve.guard import Guard
     from streamlasso.serve.page_files import page_files
     from streamlasso.serve.service import Service
@@ -98,7 +103,7 @@ def guarded(options: ServeOptions) -> Any:
     service.replay()
     page = page_files()
     return Guard(
-        application(service, page, options.largest),
+        Direct(application(service, page, options.largest), service, options.largest),
         Tokens(known, service.store.secret),
         hosts=(options.host, *options.allow_host),
         open=page,

@@ -41,12 +41,19 @@ class Service:
         self.predicts: Gatherer[PredictJob] = Gatherer(self._predict, MOST_QUEUED)
         self.started = time.time()
         self.requests: dict[int, int] = {}
+        self.registry = asyncio.Lock()
         self._ticking: asyncio.Task[None] | None = None
 
     # --- start and stop -----------------------------------------------------------------------------------------------
 
     def replay(self) -> None:
         """The models as they were, from checkpoints and the log."""
+        self._replay()
+        self.writer.flush()
+        for live in self.models.values():
+            live.n_waiting = self.store.n_waiting(live.number)
+
+    def _replay(self) -> None:
         for registered in self.store.models():
             live, answers = Live.replayed(self.store, registered)
             self.models[live.name] = live
@@ -104,6 +111,10 @@ class Service:
         """Whether it is new."""
         checked_name(name)
         settings.check()
+        async with self.registry:
+            return await self._create(name, settings)
+
+    async def _create(self, name: str, settings: ModelSettings) -> bool:
         if name in self.models:
             if self.models[name].settings != settings:
                 raise Problem(409, f"the model {name!r} has other settings: delete it first, or use another name")
@@ -118,10 +129,11 @@ class Service:
         return True
 
     async def delete(self, name: str) -> None:
-        live, promise = self.live(name), Promise()
-        self.writer.put(self.writer.delete, live, promise)
-        await promise.future
-        self.models.pop(name, None)
+        async with self.registry:
+            live, promise = self.live(name), Promise()
+            self.writer.put(self.writer.delete, live, promise)
+            await promise.future
+            self.models.pop(name, None)
         self.events.publish("model", {"model": name, "what": "deleted"})
 
     # --- rows ---------------------------------------------------------------------------------------------------------

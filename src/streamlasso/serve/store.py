@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import secrets
 import sqlite3
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -78,6 +77,13 @@ class Answer(NamedTuple):
     answer: bytes
 
 
+class Refused(NamedTuple):
+    """An id whose rows were refused: it is free again."""
+
+    model: int
+    id: str
+
+
 class Checkpoint(NamedTuple):
     """A model after the rows up to `seq`, and the history since the checkpoint before."""
 
@@ -107,7 +113,7 @@ class Store:
     >>> with TemporaryDirectory() as folder:
     ...     store = Store(Path(folder))
     ...     with store.transaction():
-    ...         number = store.add_model("demand", "{}")
+    ...         number = store.add_model("demand", "{}", 0.0)
     ...         seq = store.log(1, number, None, 0.0, 0, b"[]")
     ...     [logged.rows for logged in store.logged(number, 0)]
     [b'[]']
@@ -170,10 +176,10 @@ class Store:
         rows = self.db.execute("SELECT id, name, settings, created, n_expired FROM models ORDER BY id")
         return [Registered(*row) for row in rows]
 
-    def add_model(self, name: str, settings: str) -> int:
+    def add_model(self, name: str, settings: str, created: float) -> int:
         """Its number."""
         added = self.db.execute(
-            "INSERT INTO models (name, settings, created) VALUES (?, ?, ?)", (name, settings, time.time())
+            "INSERT INTO models (name, settings, created) VALUES (?, ?, ?)", (name, settings, created)
         )
         assert added.lastrowid is not None
         return added.lastrowid
@@ -242,7 +248,10 @@ class Store:
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
-    def add_answers(self, answers: Iterable[Answer]) -> None:
+    def add_answers(self, answers: Sequence[Answer]) -> None:
+        """Rows with these ids wait no more."""
+        ids = [(answer.model, answer.id) for answer in answers]
+        self.db.executemany("DELETE FROM waiting WHERE model = ? AND id = ?", ids)
         self.db.executemany(
             "INSERT OR REPLACE INTO answers (model, id, seq, label, answer) VALUES (?, ?, ?, ?, ?)", answers
         )
@@ -266,16 +275,12 @@ class Store:
     def n_waiting(self, model: int) -> int:
         return self.db.execute("SELECT count(*) FROM waiting WHERE model = ?", (model,)).fetchone()[0]
 
-    def wait_no_more(self, model: int, id: str) -> None:
-        self.db.execute("DELETE FROM waiting WHERE model = ? AND id = ?", (model, id))
-
-    def expire(self, model: int, before: float, most: int) -> int:
-        """Drop the rows that wait since before a moment, and the oldest where there are more than `most`."""
-        n = max(self.n_waiting(model) - most, 0)
+    def expire(self, model: int, before: float, excess: int) -> int:
+        """Drop the rows that wait since before a moment, and at least so many of the oldest."""
         old = "SELECT id FROM waiting WHERE model = ? AND time < ? ORDER BY time"
         ids = [id for (id,) in self.db.execute(old, (model, before))]
-        if len(ids) < n:
-            found = self.db.execute("SELECT id FROM waiting WHERE model = ? ORDER BY time LIMIT ?", (model, n))
+        if len(ids) < excess:
+            found = self.db.execute("SELECT id FROM waiting WHERE model = ? ORDER BY time LIMIT ?", (model, excess))
             ids = [id for (id,) in found]
         self.db.executemany("DELETE FROM waiting WHERE model = ? AND id = ?", [(model, id) for id in ids])
         self.db.executemany("INSERT INTO expired (model, id) VALUES (?, ?)", [(model, id) for id in ids])

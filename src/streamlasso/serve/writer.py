@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from streamlasso.serve.live import Entry, LearnJob, Live, PredictJob
 from streamlasso.serve.problems import Full, Problem
 from streamlasso.serve.rows import JsonRows, Row, Value
 from streamlasso.serve.settings import ModelSettings
-from streamlasso.serve.store import Answer, Checkpoint, Registered, Store
+from streamlasso.serve.store import Answer, Checkpoint, Refused, Registered, Store
 
 #: The upper ends of the histogram of commits, in seconds.
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
@@ -35,7 +36,7 @@ class Writer(Worker):
         super().__init__("writer")
         self.store, self.on_full = store, on_full
         self.inflight: dict[tuple[int, str], Entry] = {}
-        self.answered: deque[Answer | tuple[int, str]] = deque()
+        self.answered: deque[Answer | Refused] = deque()
         self.part = store.last_part()
         self.is_full = False
         self.n_logged = store.n_logged()
@@ -118,9 +119,6 @@ class Writer(Worker):
             entry.n_bytes = len(rows)
             entry.seq = self.store.log(self.part, number, entry.id, now, entry.kind, rows)
             self.n_logged += 1
-            if entry.from_waiting:
-                assert entry.id is not None
-                self.store.wait_no_more(number, entry.id)
             if entry.id is not None:
                 self.inflight[number, entry.id] = entry
                 added.append((number, entry.id))
@@ -130,50 +128,58 @@ class Writer(Worker):
 
     def keep_waiting(self, jobs: list[PredictJob], expired: Callable[[Live, int], None]) -> None:
         """Rows that were predicted, and wait for their labels."""
-        dropped: list[tuple[Live, int]] = []
+        added: Counter[Live] = Counter()
+        dropped: Counter[Live] = Counter()
 
         def write() -> None:
             now = time.time()
             for job in jobs:
                 try:
-                    answers = [self._wait(job, i, now) for i in range(len(job.rows))]
-                    job.promise.result = answers
+                    job.promise.result, n = self._wait(job, now)
+                    added[job.live] += n
                 except Problem as problem:
                     job.promise.result = problem
-            for live in {job.live for job in jobs}:
-                if self.store.n_waiting(live.number) > live.settings.waiting_most if _is_near(live) else False:
-                    dropped.append((live, self.store.expire(live.number, 0.0, live.settings.waiting_most)))
+            for live, n in added.items():
+                excess = live.n_waiting + n - live.settings.waiting_most
+                if excess > 0:
+                    dropped[live] = self.store.expire(live.number, 0.0, excess)
 
         try:
             self._commit(write)
         except BaseException as error:
             for job in jobs:
                 job.promise.result = _as_problem(error)
-            dropped = []
-        else:
-            for live in {job.live for job in jobs}:
-                live.n_waiting = self.store.n_waiting(live.number)
+            added.clear()
+            dropped.clear()
+        for live, n in added.items():
+            live.n_waiting += n - dropped[live]
         keep_all([job.promise for job in jobs])
-        for live, n in dropped:
+        for live, n in dropped.items():
             expired(live, n)
 
-    def _wait(self, job: PredictJob, i: int, now: float) -> dict[str, Any]:
-        """The answer to a row: the first one, if it was given before."""
+    def _wait(self, job: PredictJob, now: float) -> tuple[list[dict[str, Any]], int]:
+        """The answer to each row, the first one if it was given before; and how many rows are new."""
         assert job.ids is not None
-        number, id, answer = job.live.number, job.ids[i], job.answers[i]
-        row = msgspec.json.encode(job.rows[i])
-        before = self.store.waiting(number, id)
-        if before is not None:
-            if msgspec.json.decode(before[0]) != job.rows[i]:
-                raise Problem(409, f"the id {id!r} was given to another row, which waits for its label")
-            return msgspec.json.decode(before[1])
-        if (number, id) in self.inflight or self.store.answer(number, id) is not None:
-            raise Problem(409, f"the id {id!r} was learnt already: use another id")
         if not job.live.is_there:
             raise Problem(404, f"the model {job.live.name!r} was deleted")
-        self.store.wait(number, id, now, row, msgspec.json.encode(answer))
-        job.live.n_waiting += 1
-        return answer
+        before = [self._before(job.live, id, row) for id, row in zip(job.ids, job.rows, strict=True)]
+        for id, row, answer, known in zip(job.ids, job.rows, job.answers, before, strict=True):
+            if known is None:
+                texts = msgspec.json.encode(row), msgspec.json.encode(answer)
+                self.store.wait(job.live.number, id, now, *texts)
+        answers = [known or answer for known, answer in zip(before, job.answers, strict=True)]
+        return answers, before.count(None)
+
+    def _before(self, live: Live, id: str, row: Row) -> dict[str, Any] | None:
+        """What was answered to this id; None if it is new."""
+        if (live.number, id) in self.inflight or self.store.answer(live.number, id) is not None:
+            raise Problem(409, f"the id {id!r} was learnt already: use another id")
+        waiting = self.store.waiting(live.number, id)
+        if waiting is None:
+            return None
+        if msgspec.json.decode(waiting[0]) != row:
+            raise Problem(409, f"the id {id!r} was given to another row, which waits for its label")
+        return msgspec.json.decode(waiting[1])
 
     def expire(self, lives: list[Live], expired: Callable[[Live, int], None]) -> None:
         """Drop rows that waited too long."""
@@ -185,15 +191,14 @@ class Writer(Worker):
         found: list[int] = []
 
         def write() -> None:
-            before = time.time() - live.settings.waiting_age
-            found.append(self.store.expire(live.number, before, live.settings.waiting_most))
+            found.append(self.store.expire(live.number, time.time() - live.settings.waiting_age, 0))
 
         try:
             self._commit(write)
         except Full:
             return
         if found[0]:
-            live.n_waiting = self.store.n_waiting(live.number)
+            live.n_waiting -= found[0]
             expired(live, found[0])
 
     # --- models -------------------------------------------------------------------------------------------------------
@@ -201,12 +206,13 @@ class Writer(Worker):
     def create(self, name: str, settings: ModelSettings, promise: Promise, then: Callable[[Live], None]) -> None:
         text = msgspec.json.encode(settings).decode()
         made: list[int] = []
+        now = time.time()
         try:
-            self._commit(lambda: made.append(self.store.add_model(name, text)))
+            self._commit(lambda: made.append(self.store.add_model(name, text, now)))
         except BaseException as error:
             promise.result = _as_problem(error)
         else:
-            live = Live(Registered(made[0], name, text, time.time(), 0), settings)
+            live = Live(Registered(made[0], name, text, now, 0), settings)
             then(live)
             promise.result = live
         keep_all([promise])
@@ -237,15 +243,23 @@ class Writer(Worker):
         promise.result = self.store.waiting(live.number, id)
         keep_all([promise])
 
+    def flush(self) -> None:
+        """Put the answers of a replay into the store, if it has room for them."""
+        with suppress(Full):
+            self._commit(lambda: None)
+
     # --- transactions -------------------------------------------------------------------------------------------------
 
     def _commit(self, write: Callable[[], None]) -> None:
         """One transaction, which takes with it the answers since the last one."""
         answers = [self.answered.popleft() for _ in range(len(self.answered))]
+        for answer in answers:
+            if isinstance(answer, Refused):
+                self.inflight.pop((answer.model, answer.id), None)
         begun = time.perf_counter()
         try:
             with self.store.transaction():
-                self.store.add_answers(answer for answer in answers if isinstance(answer, Answer))
+                self.store.add_answers([answer for answer in answers if isinstance(answer, Answer)])
                 write()
         except BaseException as error:
             self.answered.extendleft(reversed(answers))
@@ -256,18 +270,13 @@ class Writer(Worker):
         self.commits[bisect_left(BUCKETS, seconds)] += 1
         self.commit_seconds += seconds
         for answer in answers:
-            self.inflight.pop((answer[0], answer[1]), None)
+            self.inflight.pop((answer.model, answer.id), None)
         self._tell(False)
 
     def _tell(self, full: bool) -> None:
         if full != self.is_full:
             self.is_full = full
             self.on_full(full)
-
-
-def _is_near(live: Live) -> bool:
-    """Whether so many rows may wait that it is worth counting them."""
-    return live.n_waiting >= live.settings.waiting_most
 
 
 def _as_problem(error: BaseException) -> Problem:

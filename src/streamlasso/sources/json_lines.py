@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow
+from pyarrow import types
 
 from streamlasso._text import shortened
 from streamlasso.sources.base import FIRST_ROWS, FIRST_ROWS_OF_PIPE, MISSING, BadRows, Block
@@ -104,6 +106,10 @@ def _parts(key: str, value: Any) -> dict[str, Any]:
 
 def array_of(values: list[Any]) -> pyarrow.Array:
     """Numbers, flags or text; a mixed column becomes text, as in a CSV file."""
+    with suppress(pyarrow.ArrowException, OverflowError):
+        found = pyarrow.array(values)
+        if not types.is_string(found.type):
+            return found
     values = [None if isinstance(value, str) and value in MISSING else value for value in values]
     try:
         return pyarrow.array(values)

@@ -55,6 +55,7 @@ cdef class ActiveSet(Stateful):
     cdef double spread(self, const double* z) noexcept nogil
     cdef void absorb(self, double* z) noexcept nogil
     cdef void expel(self, double* z) noexcept nogil
+    cdef void abandon(self) noexcept nogil
     cdef void _join(self, Py_ssize_t j, double sign, double b) noexcept nogil
     cdef void _drop_barred(self) noexcept nogil
     cdef void _enter_free(self, Moments m) noexcept nogil

@@ -256,6 +256,11 @@ class ActiveSet(Stateful):
         self.broken = not self.factor.downdate(cython.address(self.target[0]))
         self.age += 1
 
+    def abandon(self):
+        """No row is followed until the next solve."""
+        self.broken = True
+        self.factor.give_back()
+
     # --- members come and go ------------------------------------------------------------------------------------
 
     def _join(self, j, sign, b):
@@ -323,6 +328,7 @@ class ActiveSet(Stateful):
         k: cython.Py_ssize_t = self.factor.k
         whole: cython.bint = True
         self.factor.clear()
+        self.factor.reserve(k + 2)
         for i in range(k):
             j = self.members[i]
             self.where[j] = -1

@@ -15,6 +15,8 @@ cdef class Factor:
     cdef bint _make_room(self, Py_ssize_t k) noexcept nogil
     cdef void travel(self, Tape tape) noexcept nogil
     cdef void clear(self) noexcept nogil
+    cdef void give_back(self) noexcept nogil
+    cdef void reserve(self, Py_ssize_t k) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil
     cdef double append(self, double* column, double diagonal, double tolerance) noexcept nogil
     cdef void pop(self) noexcept nogil

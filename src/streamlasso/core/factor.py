@@ -60,6 +60,16 @@ class Factor:
     def clear(self):
         self.k = 0
 
+    def give_back(self):
+        """The memory of U, which is made anew before it is used; the members stay listed."""
+        free(self.U)
+        self.U = cython.NULL
+        self.room = 0
+
+    def reserve(self, k):
+        """Room for k members in one piece, if there is memory."""
+        self._make_room(k)
+
     def scale(self, factor):
         """H_A times factor."""
         i: cython.Py_ssize_t

@@ -161,7 +161,7 @@ class Path(LeastSquares):
             self.age[k] += 1
             if not self._due(k, weight[k]):
                 # A new factor in the end costs less than one that follows every row.
-                cython.cast(ActiveSet, self.actives.at[k]).broken = True
+                cython.cast(ActiveSet, self.actives.at[k]).abandon()
                 continue
             self.age[k] = 0
             if k > 0 and self._saturated(k - 1):

@@ -13,6 +13,8 @@ cdef class Scratch:
     cdef Py_ssize_t kept
     cdef double* kept_b
     cdef double* kept_sign
+    cdef double* work
+    cdef double* g
     cdef Py_ssize_t* kept_members
 
 

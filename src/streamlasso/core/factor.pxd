@@ -9,6 +9,7 @@ cdef class Factor:
     cdef double* U
     cdef double* d
     cdef double* inverse
+    # Room for n numbers while a member is taken out, which the owner gives.
     cdef double* work
 
     cdef double* row(self, Py_ssize_t i) noexcept nogil

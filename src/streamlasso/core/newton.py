@@ -186,12 +186,18 @@ class Newton:
         self.active = ActiveSet(p)
         self.intercept = self.pull = 0.0
         self.evaluated = self.curved = self.posed = self.by_level = False
-        self.tau, self.g, self.folded_g, self.centre, self.old, self.work = np.zeros((6, p))
-        self.tol, self.step, self.now, self.after = np.zeros((4, p + 1))
-        self.eta, self.start_eta, self.eta_step, self.slope, self.curvature, self.root = np.zeros((6, n))
-        self.z = np.zeros((p, n))
-        self.steps = np.zeros((MOST_STEPS, p + 1))
-        self.changes = np.zeros((MOST_STEPS, p + 1))
+        by_feature: cython.double[:, ::1] = np.zeros((6, p))
+        with_intercept: cython.double[:, ::1] = np.zeros((4 + 2 * MOST_STEPS, p + 1))
+        by_row: cython.double[:, ::1] = np.zeros((p + 6, n))
+        self.tau, self.g, self.folded_g = by_feature[0], by_feature[1], by_feature[2]
+        self.centre, self.old, self.work = by_feature[3], by_feature[4], by_feature[5]
+        self.tol, self.step = with_intercept[0], with_intercept[1]
+        self.now, self.after = with_intercept[2], with_intercept[3]
+        self.steps = with_intercept[4 : 4 + MOST_STEPS]
+        self.changes = with_intercept[4 + MOST_STEPS :]
+        self.eta, self.start_eta, self.eta_step = by_row[0], by_row[1], by_row[2]
+        self.slope, self.curvature, self.root = by_row[3], by_row[4], by_row[5]
+        self.z = by_row[6:]
         self.working = np.zeros(p, dtype=np.intp)
         self.expanded = np.zeros(p, dtype=np.intp)
         self.place = np.full(p, -1, dtype=np.intp)

@@ -13,6 +13,8 @@ cdef class Scratch:
     cdef Py_ssize_t kept
     cdef double* kept_b
     cdef double* kept_sign
+    cdef double* work
+    cdef double* g
     cdef Py_ssize_t* kept_members
 
 
@@ -55,6 +57,7 @@ cdef class ActiveSet(Stateful):
     cdef double spread(self, const double* z) noexcept nogil
     cdef void absorb(self, double* z) noexcept nogil
     cdef void expel(self, double* z) noexcept nogil
+    cdef void abandon(self) noexcept nogil
     cdef void _join(self, Py_ssize_t j, double sign, double b) noexcept nogil
     cdef void _drop_barred(self) noexcept nogil
     cdef void _enter_free(self, Moments m) noexcept nogil

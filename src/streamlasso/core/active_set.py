@@ -60,13 +60,15 @@ class Scratch:
     """Space that is used while a problem is solved, by one active set after the other."""
 
     def __cinit__(self, p: cython.Py_ssize_t):
-        self.doubles = cython.cast(cython.p_double, calloc(6 * p, DOUBLE))
+        self.doubles = cython.cast(cython.p_double, calloc(8 * p, DOUBLE))
         self.integers = cython.cast(cython.pointer[cython.Py_ssize_t], calloc(2 * p, INDEX))
         self.resting = cython.cast(cython.pointer[cython.schar], calloc(p, 1))
         if self.doubles == cython.NULL or self.integers == cython.NULL or self.resting == cython.NULL:
             raise MemoryError
         self.kept_b = self.doubles + 4 * p
         self.kept_sign = self.doubles + 5 * p
+        self.work = self.doubles + 6 * p
+        self.g = self.doubles + 7 * p
         self.kept_members = self.integers + p
         self.kept = 0
 
@@ -80,7 +82,8 @@ class Scratch:
 class ActiveSet(Stateful):
     """The members, their signs and coefficients, and the factor of their block.
 
-    Active sets of one objective, which are solved in turn, share their scratch space: that of `other`.
+    Active sets of one objective, which are solved in turn, share their scratch space: that of `other`. The first of
+    them keeps its g.
     """
 
     STATE = (
@@ -93,15 +96,16 @@ class ActiveSet(Stateful):
     def __cinit__(self, p: cython.Py_ssize_t, other: ActiveSet = None):
         self.p = p
         self.factor = Factor(p)
-        self.b = cython.cast(cython.p_double, calloc(3 * p, DOUBLE))
+        self.b = cython.cast(cython.p_double, calloc((3 if other is None else 2) * p, DOUBLE))
         self.members = cython.cast(cython.pointer[cython.Py_ssize_t], calloc(2 * p, INDEX))
         if self.b == cython.NULL or self.members == cython.NULL:
             raise MemoryError
         self.sign = self.b + p
-        self.g = self.sign + p
         self.where = self.members + p
         self._forget_places()
         self.scratch = Scratch(p) if other is None else other.scratch
+        self.g = self.sign + p if other is None else self.scratch.g
+        self.factor.work = self.scratch.work
         self.target = self.scratch.doubles
         self.tau = self.target + p
         self.tol = self.tau + p
@@ -256,6 +260,11 @@ class ActiveSet(Stateful):
         self.broken = not self.factor.downdate(cython.address(self.target[0]))
         self.age += 1
 
+    def abandon(self):
+        """No row is followed until the next solve."""
+        self.broken = True
+        self.factor.give_back()
+
     # --- members come and go ------------------------------------------------------------------------------------
 
     def _join(self, j, sign, b):
@@ -323,6 +332,7 @@ class ActiveSet(Stateful):
         k: cython.Py_ssize_t = self.factor.k
         whole: cython.bint = True
         self.factor.clear()
+        self.factor.reserve(k + 2)
         for i in range(k):
             j = self.members[i]
             self.where[j] = -1

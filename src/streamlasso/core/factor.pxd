@@ -9,12 +9,15 @@ cdef class Factor:
     cdef double* U
     cdef double* d
     cdef double* inverse
+    # Room for n numbers while a member is taken out, which the owner gives.
     cdef double* work
 
     cdef double* row(self, Py_ssize_t i) noexcept nogil
     cdef bint _make_room(self, Py_ssize_t k) noexcept nogil
     cdef void travel(self, Tape tape) noexcept nogil
     cdef void clear(self) noexcept nogil
+    cdef void give_back(self) noexcept nogil
+    cdef void reserve(self, Py_ssize_t k) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil
     cdef double append(self, double* column, double diagonal, double tolerance) noexcept nogil
     cdef void pop(self) noexcept nogil

@@ -26,11 +26,10 @@ class Factor:
     def __cinit__(self, n: cython.Py_ssize_t):
         self.n = n
         self.room = self.k = 0
-        self.d = cython.cast(cython.p_double, calloc(3 * max(n, 1), cython.sizeof(cython.double)))
+        self.d = cython.cast(cython.p_double, calloc(2 * max(n, 1), cython.sizeof(cython.double)))
         if self.d == cython.NULL:
             raise MemoryError
         self.inverse = self.d + n
-        self.work = self.inverse + n
 
     def __dealloc__(self):
         free(self.d)
@@ -59,6 +58,16 @@ class Factor:
 
     def clear(self):
         self.k = 0
+
+    def give_back(self):
+        """The memory of U, which is made anew before it is used; the members stay listed."""
+        free(self.U)
+        self.U = cython.NULL
+        self.room = 0
+
+    def reserve(self, k):
+        """Room for k members in one piece, if there is memory."""
+        self._make_room(k)
 
     def scale(self, factor):
         """H_A times factor."""

@@ -105,6 +105,12 @@ cdef extern from *:
     #else
     #define STREAMLASSO_WIDE
     #endif
+    /* A part of a wide loop must be compiled with it, or it is not wide. */
+    #if defined(__GNUC__)
+    #define STREAMLASSO_PART static inline __attribute__((always_inline))
+    #else
+    #define STREAMLASSO_PART static inline
+    #endif
 
     /* Four numbers. ADD: s += a b; SUM: of all four. */
     #if defined(__GNUC__)
@@ -177,7 +183,7 @@ cdef extern from *:
         }
     }
 
-    static inline void streamlasso_fours(Py_ssize_t n, double a, const double *x, double *y) {
+    STREAMLASSO_PART void streamlasso_fours(Py_ssize_t n, double a, const double *x, double *y) {
         SPREAD(a0, a);
         Py_ssize_t i = 0;
         for (; i + 3 < n; i += 4) {
@@ -190,8 +196,8 @@ cdef extern from *:
             y[i] += a * x[i];
     }
 
-    static inline void streamlasso_fours4(Py_ssize_t n, double a0, double a1, double a2, double a3, const double *x0,
-                                          const double *x1, const double *x2, const double *x3, double *y) {
+    STREAMLASSO_PART void streamlasso_fours4(Py_ssize_t n, double a0, double a1, double a2, double a3, const double *x0,
+                                             const double *x1, const double *x2, const double *x3, double *y) {
         SPREAD(b0, a0);
         SPREAD(b1, a1);
         SPREAD(b2, a2);
@@ -303,7 +309,7 @@ cdef extern from *:
 
     /* e^x = 2^k e^r with r = x - k log 2 at most half of log 2: its Taylor series to the 13th term is exact to rounding,
        and k goes straight into the exponent. Blocks of a fixed size without branches are what compilers vectorise. */
-    static inline void streamlasso_exp8(const double *__restrict x, double *__restrict out) {
+    STREAMLASSO_PART void streamlasso_exp8(const double *__restrict x, double *__restrict out) {
         const double shift = 6755399441055744.0;  /* 1.5 * 2^52: adding it rounds to a whole number */
         for (int i = 0; i < 8; i++) {
             double t = x[i] * 1.4426950408889634 + shift, k = t - shift;
@@ -322,7 +328,7 @@ cdef extern from *:
     }
 
     /* log(1 + x) for x from 0 to 1 is 2 artanh(s) with s = x / (2 + x), at most a third: sixteen terms of its series. */
-    static inline void streamlasso_log1p8(double *x) {
+    STREAMLASSO_PART void streamlasso_log1p8(double *x) {
         for (int i = 0; i < 8; i++) {
             double s = x[i] / (2.0 + x[i]), t = s * s, t2 = t * t, t4 = t2 * t2;
             double low = (1.0 + t * (1.0 / 3)) + t2 * (1.0 / 5 + t * (1.0 / 7));
@@ -358,6 +364,55 @@ cdef extern from *:
             memcpy(out + i, ends, (size_t)(n - i) * sizeof(double));
         }
     }
+
+    /* Slope and curvature of log(1 + e^eta) - y eta, for any eta. */
+    STREAMLASSO_PART void streamlasso_logistic8(const double *__restrict y, const double *__restrict eta,
+                                               double *__restrict slope, double *__restrict curvature) {
+        double x[8], e[8];
+        for (int i = 0; i < 8; i++) {
+            const double far = eta[i] < 0.0 ? eta[i] : -eta[i];
+            x[i] = far > -700.0 ? far : -700.0;
+        }
+        streamlasso_exp8(x, e);
+        for (int i = 0; i < 8; i++) {
+            const double share = 1.0 / (1.0 + e[i]), up = eta[i] > 0.0 ? 1.0 : e[i], down = eta[i] > 0.0 ? e[i] : 1.0;
+            slope[i] = ((1.0 - y[i]) * up - y[i] * down) * share;
+            curvature[i] = e[i] * share * share;
+        }
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_logistic(Py_ssize_t n, const double *y, const double *eta, double *slope,
+                                     double *curvature) {
+        Py_ssize_t i = 0;
+        for (; i + 7 < n; i += 8)
+            streamlasso_logistic8(y + i, eta + i, slope + i, curvature + i);
+        if (i < n) {
+            double rest[4][8] = {{0.0}};
+            const size_t size = (size_t)(n - i) * sizeof(double);
+            memcpy(rest[0], y + i, size);
+            memcpy(rest[1], eta + i, size);
+            streamlasso_logistic8(rest[0], rest[1], rest[2], rest[3]);
+            memcpy(slope + i, rest[2], size);
+            memcpy(curvature + i, rest[3], size);
+        }
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_centred_product(Py_ssize_t n, const double *a, const double *x, double centre, double *z) {
+        SPREAD(c, centre);
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            LOAD(v, x + i);
+            LOAD(b, a + i);
+            SPREAD(s, 0.0);
+            LESS(v, c);
+            ADD(s, b, v);
+            STORE(z + i, s);
+        }
+        for (; i < n; i++)
+            z[i] = a[i] * (x[i] - centre);
+    }
     """
     #: For vectors of fifty numbers and more, as `dot` and `dot4`.
     double long_dot "streamlasso_long_dot"(Py_ssize_t n, const double* a, const double* b) noexcept nogil
@@ -389,3 +444,11 @@ cdef extern from *:
     void log1ps "streamlasso_log1ps"(Py_ssize_t n, double* x) noexcept nogil
     #: out = e^x for x within +-700; they do not overlap.
     void exps "streamlasso_exps"(Py_ssize_t n, const double* x, double* out) noexcept nogil
+    #: Slope and curvature of the logistic loss for n rows, any eta; they do not overlap.
+    void logistic_slopes "streamlasso_logistic"(
+        Py_ssize_t n, const double* y, const double* eta, double* slope, double* curvature
+    ) noexcept nogil
+    #: z = a (x - centre), number by number
+    void centred_product "streamlasso_centred_product"(
+        Py_ssize_t n, const double* a, const double* x, double centre, double* z
+    ) noexcept nogil

@@ -18,13 +18,14 @@ cdef class WholeRows:
     cdef Ring ring
     cdef bint current
     cdef double[::1] y, weight, origin
-    cdef double[MOST_LEVELS] levels
+    cdef double[MOST_LEVELS] levels, level_weight
     cdef Py_ssize_t n_levels, first
     cdef Py_ssize_t[::1] level_of
     cdef double[:, ::1] columns
     cdef signed char[::1] there
 
     cdef void refresh(self) noexcept nogil
+    cdef bint _find_two_levels(self) noexcept nogil
     cdef void _find_levels(self) noexcept nogil
     cdef double* row(self, Py_ssize_t i) noexcept nogil
     cdef double* column(self, Py_ssize_t j) noexcept nogil
@@ -37,6 +38,9 @@ cdef class Newton:
     cdef Py_ssize_t p
     cdef Moments moments
     cdef ActiveSet active
+    # Whether slope, curvature and eta are known by level only.
+    cdef bint by_level
+    cdef double[MOST_LEVELS] level_slope, level_curvature
     cdef bint evaluated, curved, posed
     cdef double intercept, pull, folded_pull, magnitude
     cdef double mass, total, start_intercept, intercept_step, shift, size, expected, linear, quadratic
@@ -54,7 +58,8 @@ cdef class Newton:
     cdef int evaluate(self) except -1 nogil
     cdef double activity(self) noexcept nogil
     cdef int _slopes(self) except -1 nogil
-    cdef int _slopes_by_level(self) except -1 nogil
+    cdef int _evaluate_levels(self) except -1 nogil
+    cdef void _row_by_row(self) noexcept nogil
     cdef void _add_members(self) noexcept nogil
     cdef void look(self) noexcept nogil
     cdef void _fold_gradient(self) noexcept nogil

@@ -34,7 +34,15 @@ from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.active_set import ActiveSet
-from cython.cimports.streamlasso.core.kernels import add_rows, axpy, dot, long_dot, long_dot4, subtract4
+from cython.cimports.streamlasso.core.kernels import (
+    add_rows,
+    axpy,
+    centred_product,
+    dot,
+    long_dot,
+    long_dot4,
+    subtract4,
+)
 from cython.cimports.streamlasso.core.objective import Objective
 from cython.cimports.streamlasso.core.record import OK, SINGULAR, UNFINISHED
 
@@ -90,15 +98,44 @@ class WholeRows:
             slot = self.first + i if self.first + i < self.ring.capacity else self.first + i - self.ring.capacity
             self.y[i] = self.ring.y[slot]
             self.weight[i] = self.ring.weight[slot]
-        self._find_levels()
+        if not self._find_two_levels():
+            self._find_levels()
         memset(cython.address(self.there[0]), 0, self.there.shape[0])
         self.current = True
+
+    def _find_two_levels(self):
+        """As `_find_levels`, where there are no more than two; without branches, as classes come at random."""
+        i: cython.Py_ssize_t = 0
+        level: cython.Py_ssize_t
+        more: cython.Py_ssize_t = 0
+        n: cython.Py_ssize_t = self.objective.n_whole
+        first: cython.double = self.y[0]
+        second: cython.double
+        weight: cython.double[4]
+        while i < n and self.y[i] == first:
+            i += 1
+        second = self.y[i] if i < n else first
+        weight[0] = weight[1] = weight[2] = weight[3] = 0.0
+        for i in range(n):
+            level = self.y[i] != first
+            more += level & (self.y[i] != second)
+            self.level_of[i] = level
+            weight[i & 1] += self.weight[i] * (1 - level)
+            weight[2 + (i & 1)] += self.weight[i] * level
+        self.levels[0] = first
+        self.levels[1] = second
+        self.level_weight[1] = weight[2] + weight[3]
+        self.level_weight[0] = weight[0] + weight[1]
+        self.n_levels = 0 if n == 0 else 1 if second == first else 2
+        return more == 0
 
     def _find_levels(self):
         """The different responses, and which of them each row has; none where they are more than a few."""
         i: cython.Py_ssize_t
         level: cython.Py_ssize_t
         self.n_levels = 0
+        for level in range(MOST_LEVELS):
+            self.level_weight[level] = 0.0
         for i in range(self.objective.n_whole):
             level = self.n_levels > 0 and self.levels[0] != self.y[i]
             while level < self.n_levels and self.levels[level] != self.y[i]:
@@ -108,6 +145,7 @@ class WholeRows:
                 return
             self.levels[level] = self.y[i]
             self.level_of[i] = level
+            self.level_weight[level] += self.weight[i]
             self.n_levels = max(self.n_levels, level + 1)
 
     def row(self, i):
@@ -147,13 +185,19 @@ class Newton:
         self.moments = objective.moments
         self.active = ActiveSet(p)
         self.intercept = self.pull = 0.0
-        self.evaluated = self.curved = self.posed = False
-        self.tau, self.g, self.folded_g, self.centre, self.old, self.work = np.zeros((6, p))
-        self.tol, self.step, self.now, self.after = np.zeros((4, p + 1))
-        self.eta, self.start_eta, self.eta_step, self.slope, self.curvature, self.root = np.zeros((6, n))
-        self.z = np.zeros((p, n))
-        self.steps = np.zeros((MOST_STEPS, p + 1))
-        self.changes = np.zeros((MOST_STEPS, p + 1))
+        self.evaluated = self.curved = self.posed = self.by_level = False
+        by_feature: cython.double[:, ::1] = np.zeros((6, p))
+        with_intercept: cython.double[:, ::1] = np.zeros((4 + 2 * MOST_STEPS, p + 1))
+        by_row: cython.double[:, ::1] = np.zeros((p + 6, n))
+        self.tau, self.g, self.folded_g = by_feature[0], by_feature[1], by_feature[2]
+        self.centre, self.old, self.work = by_feature[3], by_feature[4], by_feature[5]
+        self.tol, self.step = with_intercept[0], with_intercept[1]
+        self.now, self.after = with_intercept[2], with_intercept[3]
+        self.steps = with_intercept[4 : 4 + MOST_STEPS]
+        self.changes = with_intercept[4 + MOST_STEPS :]
+        self.eta, self.start_eta, self.eta_step = by_row[0], by_row[1], by_row[2]
+        self.slope, self.curvature, self.root = by_row[3], by_row[4], by_row[5]
+        self.z = by_row[6:]
         self.working = np.zeros(p, dtype=np.intp)
         self.expanded = np.zeros(p, dtype=np.intp)
         self.place = np.full(p, -1, dtype=np.intp)
@@ -223,9 +267,8 @@ class Newton:
         slope: cython.p_double = cython.address(self.slope[0])
         curvature: cython.p_double = cython.address(self.curvature[0])
         if self.active.factor.k == 0 and self.rows.n_levels > 0:
-            self._slopes_by_level()
-        else:
-            self._slopes()
+            return self._evaluate_levels()
+        self._slopes()
         self.mass = self.moments.weight + long_dot(n, weight, curvature)
         self.folded_pull = self.pull = 0.0
         if self.objective.fit_intercept:
@@ -241,11 +284,16 @@ class Newton:
         """sum_i w_i |loss'_i|"""
         i: cython.Py_ssize_t
         total: cython.double = fabs(self.folded_pull)
+        if self.by_level:
+            for i in range(self.rows.n_levels):
+                total += self.rows.level_weight[i] * fabs(self.level_slope[i])
+            return total
         for i in range(self.objective.n_whole):
             total += fabs(self.slope[i])
         return total
 
     def _slopes(self):
+        self.by_level = False
         self._add_members()
         return self.objective.family.slopes(
             self.objective.n_whole,
@@ -255,20 +303,40 @@ class Newton:
             cython.address(self.curvature[0]),
         )
 
-    def _slopes_by_level(self):
+    def _evaluate_levels(self):
         """In an empty model rows with the same response are all alike."""
         i: cython.Py_ssize_t
-        slope: cython.double[MOST_LEVELS]
-        curvature: cython.double[MOST_LEVELS]
-        for i in range(self.objective.n_whole):
-            self.eta[i] = self.intercept
+        slope: cython.double = 0.0
+        self.by_level = True
+        self.mass = self.moments.weight
         for i in range(self.rows.n_levels):
-            slope[i] = self.objective.family.slope_at(self.rows.levels[i], self.intercept)
-            curvature[i] = self.objective.family.curvature_at(self.rows.levels[i], self.intercept)
-        for i in range(self.objective.n_whole):
-            self.slope[i] = slope[self.rows.level_of[i]]
-            self.curvature[i] = curvature[self.rows.level_of[i]]
+            self.objective.family.slopes_at(
+                self.rows.levels[i],
+                self.intercept,
+                cython.address(self.level_slope[i]),
+                cython.address(self.level_curvature[i]),
+            )
+            slope += self.rows.level_weight[i] * self.level_slope[i]
+            self.mass += self.rows.level_weight[i] * self.level_curvature[i]
+        self.folded_pull = self.pull = 0.0
+        if self.objective.fit_intercept:
+            self.folded_pull = self.moments.weight * self._residual()
+            self.pull = self.folded_pull - slope
+        self.evaluated = True
         return 0
+
+    def _row_by_row(self):
+        """What was evaluated by level, for each row."""
+        i: cython.Py_ssize_t
+        level: cython.Py_ssize_t
+        if not self.by_level:
+            return
+        for i in range(self.objective.n_whole):
+            level = self.rows.level_of[i]
+            self.eta[i] = self.intercept
+            self.slope[i] = self.rows.weight[i] * self.level_slope[level]
+            self.curvature[i] = self.rows.weight[i] * self.level_curvature[level]
+        self.by_level = False
 
     def _add_members(self):
         """eta = b0 + mu'b + (x - mu)'b on the whole rows."""
@@ -315,6 +383,7 @@ class Newton:
         origin: cython.p_double = cython.address(self.rows.origin[0])
         slope: cython.p_double = cython.address(self.slope[0])
         x: cython.p_double
+        self._row_by_row()
         self._fold_gradient()
         for j in range(self.p):
             g[j] = self.folded_g[j] + self.folded_pull * (self.moments.mean[j] - origin[j])
@@ -371,6 +440,7 @@ class Newton:
         for a in range(self.n_expanded):
             self.place[self.expanded[a]] = -1
         self.n_expanded = 0
+        self._row_by_row()
         self.total = max(self.mass, 1e-300)
         local.n_pending = 0
         local.weight = self.total
@@ -418,18 +488,14 @@ class Newton:
 
     def _centre(self, j, z):
         """m_j, and z_i = sqrt(k_i) (x_ij - m_j)."""
-        i: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.objective.n_whole
         shift: cython.double = 0.0
-        root: cython.p_double = cython.address(self.root[0])
         x: cython.p_double = self.rows.column(j)
-        for i in range(n):
-            z[i] = root[i] * x[i]
         if self.objective.fit_intercept:
-            shift = self.moments.weight * (self.moments.mean[j] - self.rows.origin[j]) + long_dot(n, root, z)
+            shift = self.moments.weight * (self.moments.mean[j] - self.rows.origin[j])
+            shift += long_dot(n, cython.address(self.curvature[0]), x)
             shift /= self.total
-            for i in range(n):
-                z[i] -= root[i] * shift
+        centred_product(n, cython.address(self.root[0]), x, shift, z)
         self.centre[j] = self.rows.origin[j] + shift
 
     def _prepare(self, local):
@@ -555,6 +621,7 @@ class Newton:
     def _exchange(self, local, violation, careful, status):
         """A proximal Newton step among the features at work; 0 where it leads nowhere."""
         stale: cython.bint = self.curved
+        self._row_by_row()
         if not self.curved:
             self.expand(local)
             self.active.broken = True
@@ -608,6 +675,7 @@ class Newton:
         memcpy(cython.address(self.start_eta[0]), cython.address(self.eta[0]), n * DOUBLE)
         self._slopes_along()
         self.evaluate()
+        self._row_by_row()
         for i in range(n):
             self.eta_step[i] = self.eta[i] - self.start_eta[i]
         return 0

@@ -94,9 +94,11 @@ class Objective(Stateful):
 
     def __cinit__(self, problem, *args):
         p: cython.Py_ssize_t = len(problem.penalty_factor)
+        rows: cython.double[:, ::1] = np.zeros((5, p))
         self.p = p
         self.family = problem.family
-        self.penalty_factor = np.array(problem.penalty_factor, dtype=float)
+        self.penalty_factor = rows[0]
+        np.asarray(self.penalty_factor)[:] = problem.penalty_factor
         self.n_free = np.count_nonzero(np.asarray(problem.penalty_factor) == 0)
         self.l1_ratio = problem.l1_ratio
         self.fit_intercept = problem.fit_intercept
@@ -110,10 +112,10 @@ class Objective(Stateful):
         self.scaler = Scaler(p)
         self.moments = Moments(p, self.fit_intercept)
         self.ring = Ring(self.window + 1 if self.window > 0 else self.history, p)
-        self.v = np.zeros(p)
-        self.size = np.zeros(p)
-        self.slope_b = np.zeros(p)
-        self.slope_mean = np.zeros(p)
+        self.v = rows[1]
+        self.size = rows[2]
+        self.slope_b = rows[3]
+        self.slope_mean = rows[4]
         self.slope_members = np.zeros(p, dtype=np.intp)
         self.intercept = self.norm = self.lam_max = 0.0
         self.n_seen = self.n_whole = self.n_removed = self.n_slope = 0

@@ -54,12 +54,16 @@ class Shares(Stateful):
         self.K = max(sizes)
         self.first = np.cumsum([0, *sizes], dtype=np.intp)
         self.n = self.first[self.M]
-        self.half = np.append(0.5 * 0.25 ** np.arange(1, N_SHARES + 1), np.zeros(N_LANES - N_SHARES))
-        self.pi = np.full(N_SHARES, 1.0 / N_SHARES)
-        self.lanes = np.zeros((self.n, N_LANES))
-        self.total = np.zeros(self.n)
-        self.likelihood = np.zeros(self.n)
-        self.common = np.zeros((self.K, N_LANES))
+        rows: cython.double[:, ::1] = np.zeros((self.n + self.K + 2, N_LANES))
+        numbers: cython.double[:, ::1] = np.zeros((2, self.n))
+        self.lanes = rows[: self.n]
+        self.common = rows[self.n : self.n + self.K]
+        self.half = rows[self.n + self.K]
+        np.asarray(self.half)[:N_SHARES] = 0.5 * 0.25 ** np.arange(1, N_SHARES + 1)
+        self.pi = rows[self.n + self.K + 1, :N_SHARES]
+        self.pi[:] = 1.0 / N_SHARES
+        self.total = numbers[0]
+        self.likelihood = numbers[1]
         self.alive = np.zeros(self.M, dtype=np.int8)
         self.n_alive = 0
 

@@ -10,6 +10,8 @@ so no large sums are ever subtracted from one another. Taking a row out is the s
 Weights do not decay; the newest row's weight grows instead (`unit` in `objective.py`), which is the same up to a common
 factor and costs nothing. `scale` brings everything back by a power of two, exactly, long before anything overflows.
 
+Arrays are parts of one: each that is made by itself takes some 600 bytes beside its numbers.
+
 `Moments` holds the weighted least-squares problem `(1/2) sum_i w_i (target_i - b0 - x_i'b)^2`: for the Gaussian
 family the stream itself, for the others the rows that have left the ring, as their second-order expansions (see
 `likelihood.py`).
@@ -51,10 +53,11 @@ class Scaler(Stateful):
     )
 
     def __cinit__(self, p: cython.Py_ssize_t):
+        rows: cython.double[:, ::1] = np.zeros((3, p))
         self.p = p
-        self.mean = np.zeros(p)
-        self.scatter = np.zeros(p)
-        self.peak = np.zeros(p)
+        self.mean = rows[0]
+        self.scatter = rows[1]
+        self.peak = rows[2]
         self.clear()
 
     def clear(self):
@@ -153,13 +156,14 @@ class Moments(Stateful):
     )
 
     def __cinit__(self, p: cython.Py_ssize_t, centred: cython.bint):
+        rows: cython.double[:, ::1] = np.zeros((p + 2 * PENDING + 2, p))
         self.p = p
         self.centred = centred
-        self.S = np.zeros((p, p))
-        self.rows = np.zeros((PENDING, p))
-        self.signed = np.zeros((PENDING, p))
-        self.c = np.zeros(p)
-        self.mean = np.zeros(p)
+        self.S = rows[:p]
+        self.rows = rows[p : p + PENDING]
+        self.signed = rows[p + PENDING : p + 2 * PENDING]
+        self.c = rows[p + 2 * PENDING]
+        self.mean = rows[p + 2 * PENDING + 1]
         # Not `clear`: writing p x p zeros over zeros takes memory that may never be used.
         self.weight = self.target_mean = self.target_scatter = 0.0
         self.n_pending = 0
@@ -336,11 +340,12 @@ class Ring(Stateful):
     def __cinit__(self, capacity: cython.Py_ssize_t, p: cython.Py_ssize_t):
         self.p = p
         self.capacity = capacity
+        rest: cython.double[:, ::1] = np.zeros((4, max(capacity, 1)))
         self.x = np.zeros((max(capacity, 1), p))
-        self.y = np.zeros(max(capacity, 1))
-        self.weight = np.zeros(max(capacity, 1))
-        self.curvature = np.zeros(max(capacity, 1))
-        self.target = np.zeros(max(capacity, 1))
+        self.y = rest[0]
+        self.weight = rest[1]
+        self.curvature = rest[2]
+        self.target = rest[3]
         self.count = self.start = 0
 
     def slot(self, i):

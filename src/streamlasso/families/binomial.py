@@ -4,7 +4,7 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp, fabs, log, log1p
-from cython.cimports.streamlasso.core.kernels import exps, log1ps
+from cython.cimports.streamlasso.core.kernels import exps, log1ps, logistic_slopes
 from cython.cimports.streamlasso.families.base import Family
 from scipy.special import logit, xlogy
 
@@ -62,21 +62,7 @@ class Binomial(Family):
         return 0
 
     def slopes(self, n, y, eta, slope, curvature):
-        i: cython.Py_ssize_t
-        e: cython.double
-        up: cython.double
-        down: cython.double
-        share: cython.double
-        for i in range(n):
-            slope[i] = max(-fabs(eta[i]), -FARTHEST_ETA)
-        exps(n, slope, curvature)
-        for i in range(n):
-            e = curvature[i]
-            up = 1.0 if eta[i] > 0.0 else e
-            down = e if eta[i] > 0.0 else 1.0
-            share = 1.0 / (1.0 + e)
-            slope[i] = ((1.0 - y[i]) * up - y[i] * down) * share
-            curvature[i] = e * share * share
+        logistic_slopes(n, y, eta, slope, curvature)
         return 0
 
     def mean_at(self, eta):

@@ -64,14 +64,17 @@ class Path(LeastSquares):
 
     def __cinit__(self, problem, powers):
         k: cython.Py_ssize_t
-        self.n = len(powers)
+        n: cython.Py_ssize_t = len(powers)
+        numbers: cython.double[::1] = np.zeros(3 * n + self.p)
+        self.n = n
         self.quadratic = self.family.quadratic
-        self.power = np.array(powers, dtype=float)
-        self.lam = np.zeros(self.n)
-        self.intercepts = np.zeros(self.n)
+        self.lam = numbers[:n]
+        self.intercepts = numbers[n : 2 * n]
+        self.power = numbers[2 * n : 3 * n]
+        np.asarray(self.power)[:] = powers
+        self.z = numbers[3 * n :]
         self.code = np.full(self.n, WAITING, dtype=np.intc)
         self.age = np.zeros(self.n, dtype=np.intp)
-        self.z = np.zeros(self.p)
         self.actives = ActiveSets([self.active, *(ActiveSet(self.p, self.active) for _ in range(1, self.n))])
         for k in range(self.n):
             cython.cast(ActiveSet, self.actives.at[k]).has_ridge = self.l1_ratio < 1.0
@@ -161,7 +164,7 @@ class Path(LeastSquares):
             self.age[k] += 1
             if not self._due(k, weight[k]):
                 # A new factor in the end costs less than one that follows every row.
-                cython.cast(ActiveSet, self.actives.at[k]).broken = True
+                cython.cast(ActiveSet, self.actives.at[k]).abandon()
                 continue
             self.age[k] = 0
             if k > 0 and self._saturated(k - 1):

@@ -60,6 +60,8 @@ class RidgeExperts(Experts):
     sparse = False
 
     def __cinit__(self, n_features: cython.Py_ssize_t, settings, kappas):
+        n: cython.Py_ssize_t = n_features + 1
+        numbers: cython.double[::1] = np.zeros(5 * n - 1 + n * (n + 1) // 2)
         self.p = n_features
         self.n = 1
         self.restarts = True
@@ -68,13 +70,14 @@ class RidgeExperts(Experts):
         self.quadratic = self.family.quadratic
         self.fit_intercept = settings["fit_intercept"]
         self.standardize = settings["standardize"]
-        self.penalty_factor = np.array(settings["penalty_factor"], dtype=float)
+        self.b = numbers[:n]
+        self.centre = numbers[n : 2 * n]
+        self.z = numbers[2 * n : 3 * n]
+        self.q = numbers[3 * n : 4 * n]
+        self.penalty_factor = numbers[4 * n : 5 * n - 1]
+        np.asarray(self.penalty_factor)[:] = settings["penalty_factor"]
+        self.P = numbers[5 * n - 1 :]
         self.kappas = np.array(kappas)
-        self.P = np.zeros((n_features + 1) * (n_features + 2) // 2)
-        self.b = np.zeros(n_features + 1)
-        self.centre = np.zeros(n_features + 1)
-        self.z = np.zeros(n_features + 1)
-        self.q = np.zeros(n_features + 1)
         self.kappa = self.rows = 0.0
 
     def predict(self, x, eta):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from streamlasso.baselines import RunningMean
+from streamlasso.core.attribution import DetectedChange
 from streamlasso.core.engine import Engine, learn_together
 from streamlasso.core.record import RECORD, STATUS
 from streamlasso.core.selected import Selected
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.base import Rows
+from streamlasso.estimators.changes import News
 from streamlasso.estimators.multiclass import losses_of
 from streamlasso.estimators.turns import counting, learning
 from streamlasso.report.spread import spread_of_rows
@@ -35,6 +37,7 @@ def progressive(
     *,
     coef: bool = False,
     progress: bool | None = None,
+    on_change: Callable[[DetectedChange], Any] | None = None,
 ) -> Trace:
     """Predict each row, then learn it, in order; the `Trace` has the prediction before and the model after each row.
 
@@ -52,6 +55,9 @@ def progressive(
     progress : bool, default=None
         Show a progress bar on standard error. None shows one if that is a terminal and the stream takes longer than a
         second.
+    on_change : callable, default=None
+        Called with each `DetectedChange` that is found (`changes_`), soon after its row: when the rows that the engine
+        takes at a time, at most 4,096, are learnt. None: the model's own `on_change`, if it has one.
 
     Examples
     --------
@@ -74,14 +80,16 @@ def progressive(
         rows = model._ready(X, y, sample_weight, reset=new)
         shown = ShownModels(start, len(rows.X), rows.learners[0].settings["batch_size"])
         record, path = room_for(rows, coef)
+        news = News(model, model.on_change if on_change is None else on_change)
         with counting(len(rows.X)) as learnt:
             try:
                 with model._settled(rows, learnt):
-                    _learn_all(rows, record, path, progress, shown, learnt)
+                    _learn_all(rows, record, path, progress, shown, learnt, news)
             except BaseException as error:
                 if learnt[0]:
                     error.trace = _partial(model, rows, start, record, path, shown, int(learnt[0]))  # type: ignore
                 raise
+            news.tell()
             return _trace(model, rows, start, record, path, shown.path())
 
 
@@ -113,7 +121,7 @@ class ShownModels:
 def learn_rows(rows: Rows) -> np.ndarray:
     """The record of each row (learner, row, RECORD)."""
     record, _ = room_for(rows, False)
-    _learn_pieces(rows, record, None, False, None, np.zeros(1, dtype=np.int64))
+    _learn_pieces(rows, record, None, False, None, np.zeros(1, dtype=np.int64), None)
     return record
 
 
@@ -130,6 +138,7 @@ def _learn_pieces(
     progress: bool | None,
     shown: ShownModels | None,
     learnt: np.ndarray,
+    news: News | None,
 ) -> None:
     n_rows = len(rows.X)
     every = n_rows if shown is None else shown.every
@@ -140,6 +149,8 @@ def _learn_pieces(
         learn_together(rows.learners, rows.X[piece], targets, weights, record[:, piece], coefs, learnt)
         if shown is not None and (piece.stop % every == 0 or piece.stop == n_rows):
             shown.add(piece.stop - 1, rows.learners)
+        if news is not None:
+            news.tell()
 
 
 def _learn_all(
@@ -149,12 +160,13 @@ def _learn_all(
     progress: bool | None,
     shown: ShownModels,
     learnt: np.ndarray,
+    news: News,
 ) -> None:
     """A family or tuner written in Python may raise: then the learners are as before the first piece."""
     compiled = all(learner.compiled for learner in rows.learners)
     before = [] if compiled else [learner.pack() for learner in rows.learners]
     try:
-        _learn_pieces(rows, record, path, progress, shown, learnt)
+        _learn_pieces(rows, record, path, progress, shown, learnt, news)
     except BaseException:
         if before:
             learnt[0] = 0
@@ -233,6 +245,7 @@ def _trace(
         feature_names=tuple(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(rows.X.shape[1])]))),
         classes=rows.classes,
         family=family,
+        detected=tuple(change for change in model.changes_ if start <= change.detected < start + len(rows.X)),
     )
 
 

@@ -19,11 +19,13 @@ except ImportError as error:
 
 from streamlasso import checkpoint, compact
 from streamlasso._html import learnt_html
+from streamlasso.core.changes import Changes
 from streamlasso.core.dict_rows import DictRows, number
 from streamlasso.core.engine import Engine, learn_together
 from streamlasso.core.quantiles import Quantiles
 from streamlasso.core.selected import Selected
 from streamlasso.core.values import first_unfit
+from streamlasso.estimators.changes import FindsChanges
 from streamlasso.estimators.coefficients import Coefficients, SelectedByClass, with_names
 from streamlasso.estimators.explanation import Explanation, explained
 from streamlasso.estimators.intervals import Ends, interval_of, levels_of, quantiles_of, refuse_coverage
@@ -49,17 +51,25 @@ from streamlasso.estimators.turns import (
     publish,
 )
 from streamlasso.families import Binomial, Gaussian
-from streamlasso.settings import build_learner
+from streamlasso.settings import build_learner, positive_false_alarms
 from streamlasso.wide.named import WideClassifier, WideRegressor
 
-__all__ = ["IntervalRegressor", "RAPClassifier", "RAPRegressor", "StreamEncoder", "WideClassifier", "WideRegressor"]
+__all__ = [
+    "ChangeDetector",
+    "IntervalRegressor",
+    "RAPClassifier",
+    "RAPRegressor",
+    "StreamEncoder",
+    "WideClassifier",
+    "WideRegressor",
+]
 
 #: What features are, for both estimators.
 NAMES = """Features have names. A new name is a feature that was 0 until now; a name absent from a row is 0 there. A row
     with a value that is not a finite number is refused, and changes nothing."""
 
 
-class _RAP(CopiedWhole, Parameters):
+class _RAP(CopiedWhole, FindsChanges, Parameters):
     """What both estimators share: learners as wide as the columns that the names have."""
 
     columns_: DictRows
@@ -238,16 +248,24 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
         standardize: bool = True,
         history: int = 64,
         batch_size: int = 1,
+        false_alarms: float = 1.0,
     ) -> None:
         super().__init__(
             memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
-            history, batch_size,
+            history, batch_size, false_alarms,
         )  # fmt: skip
         self.family = family
         self._start(self._get_params())
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a row of weight `w`."""
+        if self.on_change is not None:
+            with self._telling():
+                self._learn_one(x, y, w)
+            return
+        self._learn_one(x, y, w)
+
+    def _learn_one(self, x: dict[Any, Any], y: Any, w: float) -> None:
         if not self.columns_.learn(self.learners_[0], x, y, w) and w != 0:
             with claimed(gate_of(self)):
                 columns, learners = self._room_for(x)
@@ -278,7 +296,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
 
         A refused batch changes nothing.
         """
-        with claimed(gate_of(self)):
+        with self._telling(), claimed(gate_of(self)):
             columns, learners = self._room_for(_names(X))
             rows, weights = _rows(columns, X), _weights(w, X)
             target = _numbers("y", _as_long(y, X))
@@ -376,10 +394,11 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
         standardize: bool = True,
         history: int = 64,
         batch_size: int = 1,
+        false_alarms: float = 1.0,
     ) -> None:
         super().__init__(
             memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
-            history, batch_size,
+            history, batch_size, false_alarms,
         )  # fmt: skip
         self.classes_: list[Hashable] = []
         self._start({**self._get_params(), "family": Binomial()})
@@ -396,6 +415,13 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a row of weight `w`."""
+        if self.on_change is not None:
+            with self._telling():
+                self._learn_one(x, y, w)
+            return
+        self._learn_one(x, y, w)
+
+    def _learn_one(self, x: dict[Any, Any], y: Any, w: float) -> None:
         label = _label(y)
         gate = gate_of(self)
         # The gate is for the row, which all who use these columns write into.
@@ -414,7 +440,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
 
         A mini-batch ends where a class appears for the first time. A refused batch changes nothing.
         """
-        with claimed(gate_of(self)):
+        with self._telling(), claimed(gate_of(self)):
             columns, learners = self._room_for(_names(X))
             rows, weights = _rows(columns, X), _weights(w, X)
             labels = [_label(label) for label in _as_long(y, X)]
@@ -544,6 +570,56 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
     def selected_(self) -> dict[Hashable, Selected]:
         names = self.columns_.names
         return SelectedByClass({label: with_names(each.selected(), names) for label, each in self._models.items()})
+
+
+class ChangeDetector(base.DriftDetector):
+    """Finds changes of the mean or of the spread in a sequence of numbers, of any scale and with any tails.
+
+    It fits wherever river takes a drift detector, such as `drift.ADWIN`: on losses, errors, or a measurement. It is
+    what finds `changes_` in a model, without features (docs/changes.md).
+
+    Parameters
+    ----------
+    false_alarms : float, default=1.0
+        How readily a change is found: alarms per 10,000 numbers where nothing changes.
+
+    Attributes
+    ----------
+    drift_detected : bool
+        Whether the last number raised an alarm.
+    change : int or None
+        The number with which the last change most likely began, counted from 0.
+
+    Examples
+    --------
+    >>> import random
+    >>> from streamlasso.river import ChangeDetector
+    >>> rng = random.Random(1)
+    >>> detector = ChangeDetector()
+    >>> for t in range(2000):
+    ...     detector.update(rng.gauss(0, 1) if t < 1000 else rng.gauss(1, 1))
+    ...     if detector.drift_detected:
+    ...         print(f"found at {t}, began at {detector.change}")
+    found at 1018, began at 999
+    """
+
+    def __init__(self, false_alarms: float = 1.0) -> None:
+        super().__init__()
+        self.false_alarms = false_alarms
+        self._changes = Changes(0, None, positive_false_alarms(false_alarms))
+
+    def _reset(self) -> None:
+        super()._reset()
+        self._changes = Changes(0, None, positive_false_alarms(self.false_alarms))
+
+    def update(self, x: float) -> None:
+        """The next number."""
+        self._drift_detected = self._changes.update(number("x", x))
+
+    @property
+    def change(self) -> int | None:
+        found = self._changes.list()
+        return found[-1].row if found else None
 
 
 class StreamEncoder(base.Transformer):

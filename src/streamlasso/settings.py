@@ -20,6 +20,8 @@ from streamlasso.tuners import TUNERS, Mixture, Tuner
 
 #: More rows than any machine keeps whole.
 MOST_ROWS = 10**9
+#: Of changes that are none, per 10,000 rows: beyond this alarms are no longer rare.
+MOST_FALSE_ALARMS = 100.0
 #: A fixed table: nothing is forgotten, and the last residuals say nothing about the next row, whichever that is.
 ALL = "all"
 #: Memories by the word that stands for them; "auto" leaves it to the tuner.
@@ -57,6 +59,7 @@ def checked(n_features: int, settings: dict[str, Any]) -> dict[str, Any]:
         standardize=_flag("standardize", settings["standardize"]),
         history=_whole("history", settings["history"]),
         batch_size=_whole("batch_size", settings["batch_size"]),
+        false_alarms=refuse_false_alarms("false_alarms =", settings.get("false_alarms", 0.0)),
     )
 
 
@@ -171,6 +174,23 @@ def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= MOST_ROWS:
         raise ValueError(f"{name}={value!r}: use a whole number of rows from 1 to {MOST_ROWS}")
     return int(value)
+
+
+def refuse_false_alarms(given: str, value: Any) -> float:
+    """`given` is how an error names it."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) <= MOST_FALSE_ALARMS:
+        raise ValueError(
+            f"{given} {value!r}: use a number per 10,000 rows, from 0 (no changes are looked for) to "
+            f"{MOST_FALSE_ALARMS:g}"
+        )
+    return float(value)
+
+
+def positive_false_alarms(value: Any) -> float:
+    """For what has nothing else to do."""
+    if not refuse_false_alarms("false_alarms =", value) > 0:
+        raise ValueError(f"false_alarms={value!r}: use a number above 0, per 10,000 rows")
+    return float(value)
 
 
 def _lambda_init(value: Any) -> float | None:

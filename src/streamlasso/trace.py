@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,14 @@ import numpy as np
 from streamlasso._html import facts_html
 from streamlasso._text import count, number, percent
 from streamlasso.baselines import ClassBaselines, RunningMean
+from streamlasso.core.attribution import DetectedChange
 from streamlasso.families import Family
 from streamlasso.report.changes import Change, lasting_changes
 from streamlasso.report.fit import Fit
 from streamlasso.report.page import drawn, image
 from streamlasso.report.summarise import Snapshot, Summariser
 from streamlasso.report.summary import Summary
+from streamlasso.report.why import pushed, took_over
 
 if TYPE_CHECKING:
     import pandas
@@ -114,6 +117,8 @@ class Trace:
         over stretches as long as the memory: coefficients times spread can be compared.
     feature_names, classes, family
         The names of the columns of coef, the classes or None, the family of the loss.
+    detected : tuple of DetectedChange
+        The changes that were found in these rows (`changes_`).
 
     Examples
     --------
@@ -147,6 +152,7 @@ class Trace:
     feature_names: tuple[str, ...]
     classes: np.ndarray | None
     family: Family
+    detected: tuple[DetectedChange, ...] = ()
 
     def __len__(self) -> int:
         return len(self.t)
@@ -256,6 +262,36 @@ class Trace:
         shortest = max(least // size, 1)
         return lasting_changes(self.selected.t, coef * self.spread, self.feature_names, labels, shortest, size)
 
+    def why(self, t: int) -> str:
+        """Why lam is what it is after row t, in a sentence; one for each class where there are several.
+
+        Of one model: the rows, of the last 20, that pushed lam most. Of a mixture: since when the selected model
+        leads the others, with which row it began, and what led before.
+
+        >>> from streamlasso import RAPRegressor, progressive
+        >>> from streamlasso.simulate import simulate
+        >>> from streamlasso.tuners import LogRMS
+        >>> stream = simulate(0)
+        >>> progressive(RAPRegressor(tuner=LogRMS()), stream.X, stream.y).why(120)  # doctest: +ELLIPSIS
+        'lam ... over rows 101 to 120; rows ... pushed it most...'
+        """
+        if isinstance(t, bool) or not isinstance(t, Integral) or not len(self) or not self.t[0] <= t <= self.t[-1]:
+            ends = f"from {self.t[0]} to {self.t[-1]}" if len(self) else "of a trace that has rows"
+            raise ValueError(f"t={t!r} is no row of this trace: use one {ends}")
+        if not self.selected.is_one_model:
+            path = self.selected
+            k = int(path.places(t))
+            return self._each_class(path.lam, path.since, lambda lam, since: took_over(path.t, lam, since, k))
+        i = int(t - self.t[0])
+        return self._each_class(self.lam, self.slope, lambda lam, slope: pushed(self.t, lam, slope, i))
+
+    def _each_class(self, one: np.ndarray, other: np.ndarray, words: Callable[[np.ndarray, np.ndarray], str]) -> str:
+        """The words for these columns."""
+        if one.ndim == 1:
+            return words(one, other)
+        labels = self.model_labels
+        return "; ".join(f"class {label}: {words(one[:, k], other[:, k])}" for k, label in enumerate(labels))
+
     def to_arrow(self) -> pyarrow.Table:
         """The table, say for Parquet, with one column per coefficient, `coef[name]`, and per class, `lam[a]`."""
         import pyarrow
@@ -293,7 +329,7 @@ class Trace:
         classes = None if self.classes is None else list(self.classes)
         first = int(self.t[0]) if len(self) else 0
         found = summariser.summary(self._snapshot(len(self) - 1), self.feature_names, classes, self.family, first)
-        return replace(found, spread=self.spread)
+        return replace(found, spread=self.spread, detected=self.detected)
 
     @property
     def _shown_lam(self) -> np.ndarray:

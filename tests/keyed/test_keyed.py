@@ -47,7 +47,7 @@ def test_a_key_has_the_model_of_its_rows(family, tuner, cuts):
     assert sorted(keyed.keys()) == list(range(KEYS))
     for key in range(KEYS):
         own = keys == key
-        alone = RAPRegressor(family, tuner=tuner)
+        alone = RAPRegressor(family, tuner=tuner, false_alarms=0.0)
         trace = progressive(alone, X[own], y[own])
         np.testing.assert_array_equal(predicted[own], trace["prediction"])
         assert pack(keyed.model(key)) == pack(alone)
@@ -62,7 +62,9 @@ def test_all_memories_and_weights(memory):
     keyed.partial_fit(X, y, keys, weight)
     for key in range(KEYS):
         own = keys == key
-        alone = RAPRegressor(memory=memory, tuner=Fixed(0.05)).partial_fit(X[own], y[own], weight[own])
+        alone = RAPRegressor(memory=memory, tuner=Fixed(0.05), false_alarms=0.0).partial_fit(
+            X[own], y[own], weight[own]
+        )
         assert pack(keyed.model(key)) == pack(alone)
 
 
@@ -74,7 +76,7 @@ def test_classes(classes):
     predicted = keyed.progressive(X, y, keys, classes=classes)
     for key in range(KEYS):
         own = keys == key
-        alone = RAPClassifier(tuner=LogRMS()).partial_fit(X[own], y[own], classes=classes)
+        alone = RAPClassifier(tuner=LogRMS(), false_alarms=0.0).partial_fit(X[own], y[own], classes=classes)
         assert pack(keyed.model(key)) == pack(alone)
         np.testing.assert_allclose(keyed.predict_proba(X[:3], [key] * 3), alone.predict_proba(X[:3]), atol=1e-12)
         assert (keyed.predict(X[:3], [key] * 3) == alone.predict(X[:3])).all()
@@ -223,7 +225,7 @@ def test_an_evicted_key_starts_again():
             assert key not in model and len(model) == KEYS - 1
             own = keys == key
             model.partial_fit(X[own], y[own], keys[own])
-            alone = RAPRegressor(tuner=LogRMS()).partial_fit(X[own], y[own])
+            alone = RAPRegressor(tuner=LogRMS(), false_alarms=0.0).partial_fit(X[own], y[own])
             assert pack(model.model(key)) == pack(alone)
 
 
@@ -309,7 +311,8 @@ def test_many_keys_on_all_cores():
     model = KeyedRegressor(RAPRegressor(memory=50, tuner=LogRMS()), pooled=False).partial_fit(X, y, keys)
     for key in range(0, 500, 50):
         own = keys == key
-        assert pack(model.model(key)) == pack(RAPRegressor(memory=50, tuner=LogRMS()).partial_fit(X[own], y[own]))
+        alone = RAPRegressor(memory=50, tuner=LogRMS(), false_alarms=0.0).partial_fit(X[own], y[own])
+        assert pack(model.model(key)) == pack(alone)
 
 
 # --- features and classes that appear -----------------------------------------------------------------------------

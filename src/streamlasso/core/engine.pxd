@@ -1,3 +1,4 @@
+from streamlasso.core.changes cimport Changes
 from streamlasso.core.gate cimport Gate
 from streamlasso.core.pointers cimport Pointers
 from streamlasso.core.quantiles cimport Quantiles
@@ -10,6 +11,7 @@ cdef class Engine(Stateful):
     cdef readonly dict settings
     cdef Family family
     cdef readonly Quantiles quantiles
+    cdef readonly Changes changes
     cdef readonly Py_ssize_t p
     cdef Py_ssize_t batch_size
     cdef readonly bint compiled

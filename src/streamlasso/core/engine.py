@@ -190,7 +190,7 @@ class Engine(Stateful):
         return 0
 
     def step(self, n, X, y, w, out):
-        """`_step`, and what the errors were."""
+        """`_step`, what the errors were, and whether they say that the stream has changed."""
         i: cython.Py_ssize_t
         first: cython.bint = self.n_seen == 0
         self._step(n, X, y, w, out)
@@ -198,6 +198,10 @@ class Engine(Stateful):
         if self.quantiles is not None and not first:
             for i in range(n):
                 self.quantiles.see(y[i], out[i].eta, weight_of(w, i))
+        if self.changes is not None:
+            for i in range(n):
+                self.changes.see(X + i * self.p, y[i], out[i].eta, out[i].loss, weight_of(w, i))
+            self.write_model(cython.address(self.changes.now[0]))
         return 0
 
     def _step(self, n, X, y, w, out):

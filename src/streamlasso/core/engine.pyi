@@ -4,6 +4,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from streamlasso.core.changes import Changes
 from streamlasso.core.gate import Gate
 from streamlasso.core.quantiles import Quantiles
 from streamlasso.core.selected import Selected
@@ -34,6 +35,8 @@ class Engine(Stateful):
     def settings(self) -> dict[str, Any]: ...
     @property
     def quantiles(self) -> Quantiles | None: ...
+    @property
+    def changes(self) -> Changes | None: ...
     @property
     def p(self) -> int: ...
     @property

@@ -14,6 +14,7 @@ Nothing of the row being predicted is in step 1; only the Hessian of step 4 has 
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, isfinite, isnan
+from cython.cimports.streamlasso.core.changes import Changes
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares
@@ -63,6 +64,7 @@ class Learner(Engine):
         standardize=True,
         history=64,
         batch_size=1,
+        false_alarms=0.0,
     ):
         if penalty_factor is None:
             penalty_factor = np.ones(n_features)
@@ -81,6 +83,7 @@ class Learner(Engine):
             standardize=standardize,
             history=history,
             batch_size=batch_size,
+            false_alarms=false_alarms,
         )
         family.check()
         tuner.check()
@@ -100,6 +103,7 @@ class Learner(Engine):
         self.lam = lambda_init if self.started else 0.0
         self.objective = kind(problem_of(self.settings, memory, rows_kept))
         self.quantiles = Quantiles(family) if family.has_scale else None
+        self.changes = Changes(n_features, family, false_alarms) if false_alarms > 0.0 else None
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -267,6 +271,9 @@ class Learner(Engine):
         self.objective.travel(tape)
         if self.quantiles is not None:
             self.quantiles.travel(tape)
+        if self.changes is not None:
+            self.changes.travel(tape)
 
     def parts(self):
-        return {"": self.objective, **({} if self.quantiles is None else {"errors.": self.quantiles})}
+        rest = {"errors.": self.quantiles, "changes.": self.changes}
+        return {"": self.objective, **{name: part for name, part in rest.items() if part is not None}}

@@ -34,4 +34,5 @@ class Learner(Engine):
         standardize: bool = True,
         history: int = 64,
         batch_size: int = 1,
+        false_alarms: float = 0.0,
     ) -> Self: ...

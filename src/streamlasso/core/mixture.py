@@ -58,6 +58,7 @@ from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.calibration import Calibration
 from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
+from cython.cimports.streamlasso.core.changes import Changes
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.evidence import Evidence
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
@@ -160,7 +161,8 @@ class MixtureLearner(Engine):
         tuner.check()
         self.batch_size = batch_size
         self.compiled = self.family.compiled and tuner.compiled
-        self.experts = all_groups(n_features, self.settings, *competing(memory, tuner))
+        quiet = {**self.settings, "false_alarms": 0.0}
+        self.experts = all_groups(n_features, quiet, *competing(memory, tuner))
         self.each = Pointers(self.experts)
         self.M = len(self.experts)
         self.pools = _pools(self.experts)
@@ -207,6 +209,8 @@ class MixtureLearner(Engine):
         self.lam = self.all_lam_max = self.all_size = 0.0
         self.code = WAITING
         self.quantiles = Quantiles(self.family) if self.family.has_scale else None
+        false_alarms = settings.get("false_alarms", 0.0)
+        self.changes = Changes(n_features, self.family, false_alarms) if false_alarms > 0.0 else None
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -756,7 +760,7 @@ class MixtureLearner(Engine):
         rest["relevance/"] = self.relevance
         rest |= {} if self.evidence is None else {"evidence/": self.evidence}
         last = {"calibration/": self.calibration} if self.quantiles is None else {"errors/": self.quantiles}
-        return {**experts, **rest, **last}
+        return {**experts, **rest, **last, **({} if self.changes is None else {"changes/": self.changes})}
 
     def travel(self, tape):
         m: cython.Py_ssize_t
@@ -789,6 +793,8 @@ class MixtureLearner(Engine):
             self.quantiles.travel(tape)
         else:
             self.calibration.travel(tape)
+        if self.changes is not None:
+            self.changes.travel(tape)
         if tape.mode == READ:
             self.is_asked = False
             self.is_blended = True

@@ -14,6 +14,7 @@ from streamlasso import checkpoint, compact
 from streamlasso._html import learnt_html
 from streamlasso.core.engine import Engine, learn_together
 from streamlasso.core.selected import Selected
+from streamlasso.estimators.changes import FindsChanges
 from streamlasso.estimators.coefficients import Coefficients, with_names
 from streamlasso.estimators.explanation import explained, explained_change
 from streamlasso.estimators.nested import NestedParts
@@ -57,7 +58,7 @@ class Rows(NamedTuple):
         return self._replace(X=self.X[order], targets=[y[order] for y in self.targets], weights=weights)
 
 
-class RAP(CopiedWhole, Parameters, NestedParts):
+class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
     """A model on a stream; subclasses say what y is (`_targets`, `_settings`) and what comes out (`_predictions`)."""
 
     learners_: list[Engine]
@@ -92,7 +93,7 @@ class RAP(CopiedWhole, Parameters, NestedParts):
         return self._take(X, y, sample_weight, reset=True, ordered=not is_all(self.memory))
 
     def _take(self, *batch: Any, reset: bool = False, ordered: bool = True) -> Self:
-        with learning(self):
+        with self._telling(), learning(self):
             rows = self._ready(*batch, reset=reset or not hasattr(self, "learners_"))
             rows = rows if ordered else rows.shuffled()
             with counting(len(rows.X)) as learnt, self._settled(rows, learnt):
@@ -194,6 +195,9 @@ class RAP(CopiedWhole, Parameters, NestedParts):
     @property
     def _first(self) -> Engine:
         return self._fitted()[0]
+
+    def _learners_now(self) -> list[Engine]:
+        return self._fitted()
 
     def _fitted(self) -> list[Engine]:
         if not hasattr(self, "learners_"):

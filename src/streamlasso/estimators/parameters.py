@@ -37,7 +37,10 @@ _PARAMETERS = """memory : float, int, str or Memory, default=None
         Rows kept whole before they are folded into a quadratic. No effect for the Gaussian family. With `Mixture` it
         applies to the experts that model the likelihood itself.
     batch_size : int, default=1
-        Rows per step, within one call of `{learn}`."""
+        Rows per step, within one call of `{learn}`.
+    false_alarms : float, default=1.0
+        How readily a change is found (`changes_`), as the number of alarms per 10,000 rows of a stream that does not
+        change. 0 looks for none."""
 
 _BY_COLUMN = """penalty_factor : array-like of shape (n_features,), default=None
         Multiplies lam for each feature. 0 is never penalised."""
@@ -53,7 +56,11 @@ NAMED_PARAMETERS = _PARAMETERS.format(penalty_factor=_BY_NAME, learn="learn_many
 ATTRIBUTES = """n_seen_ : int
         Rows learnt.
     effective_size_ : float
-        The weight omega of the rows in memory."""
+        The weight omega of the rows in memory.
+    changes_ : list of DetectedChange
+        The last 32 changes that were found in the stream, and what each did to which coefficients (docs/changes.md).
+    on_change : callable, default=None
+        Set it, and it is called with each `DetectedChange` when one is found. Not a parameter, and not saved."""
 ARRAY_ATTRIBUTES = f"""{ATTRIBUTES}
     n_features_in_, feature_names_in_ : int, ndarray
         The features of the first rows; names only if these had names."""
@@ -75,6 +82,7 @@ class Parameters:
         standardize: bool = True,
         history: int = 64,
         batch_size: int = 1,
+        false_alarms: float = 1.0,
     ) -> None:
         self.memory = memory
         self.penalty = penalty
@@ -87,3 +95,4 @@ class Parameters:
         self.standardize = standardize
         self.history = history
         self.batch_size = batch_size
+        self.false_alarms = false_alarms

@@ -67,10 +67,11 @@ class RAPRegressor(RegressorMixin, RAP):
         standardize: bool = True,
         history: int = 64,
         batch_size: int = 1,
+        false_alarms: float = 1.0,
     ) -> None:
         super().__init__(
             memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
-            history, batch_size,
+            history, batch_size, false_alarms,
         )  # fmt: skip
         self.family = family
 

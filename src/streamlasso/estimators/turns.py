@@ -133,7 +133,9 @@ class CopiedWhole:
     @between_rows
     def __getstate__(self) -> dict[str, Any]:
         state = dict(vars(self))
-        state.pop(MARK, None)
+        # Whom to tell of changes is the business of this process.
+        for name in (MARK, "on_change"):
+            state.pop(name, None)
         return {name: _copied(value) if name in IN_PLACE else value for name, value in state.items()}
 
 

@@ -243,7 +243,7 @@ class Models:
 
 def _stores(learner: Engine, n_learners: int, n_workers: int) -> list[PackedModels]:
     """No models yet, with the settings of this one: an engine per worker for each learner."""
-    kind, p, settings = type(learner), learner.n_features, learner.settings
+    kind, p, settings = type(learner), learner.n_features, {**learner.settings, "false_alarms": 0.0}
     return [PackedModels([kind(p, **settings) for _ in range(n_workers)]) for _ in range(n_learners)]
 
 

@@ -14,6 +14,7 @@ from streamlasso.report.changes import Change
 from streamlasso.report.coefficient_plot import plot_coefficients
 from streamlasso.report.page import bar, drawn, image, paragraph, section, table
 from streamlasso.report.summary import STRONGEST, Summary
+from streamlasso.report.why import large_moves
 
 #: Lines of a table, and parts of the stream that are compared.
 MOST_LINES, N_PARTS = 20, 5
@@ -103,6 +104,13 @@ def changes(summary: Summary) -> str:
     when = "row" if summary.times is None else "when"
     rows = [[_when(summary, t), *line] for t, line in sorted(lines, key=lambda line: line[0])]
     return section("What changed?", table([when, "what", "how long", "effect"], rows, text=2), paragraph(note, "note"))
+
+
+def penalty_moves(summary: Summary) -> str:
+    """Why lam moved, at each of its largest moves."""
+    moves = large_moves(summary)
+    items = "".join(f"<li>{escape(move)}</li>" for move in moves)
+    return section("Why did lam move?", f"<ul>{items}</ul>") if moves else ""
 
 
 def _change(summary: Summary, change: Change) -> list[str]:

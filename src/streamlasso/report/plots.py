@@ -18,6 +18,7 @@ from streamlasso.report import active_plot, fit_plot
 from streamlasso.report.axes import TITLE, draw_range, frame, label_of, legend_above, log_scale, message, time_axis
 from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.report.curves import thinned, trailing_mean
+from streamlasso.report.detected import change_key, mark_changes
 from streamlasso.report.shown_figure import ShownFigure
 from streamlasso.report.summary import Summary
 
@@ -105,6 +106,8 @@ def _draw_panel(figure: Figure, panel: Panel, summary: Summary, place: tuple[flo
     for k, draw in enumerate(panel.draw):
         axes = figure.add_axes((left + k * (width + gap), bottom, width, height), label=panel.name)
         draw(axes, summary)
+        if panel.name not in ("recent", "active"):
+            mark_changes(axes, summary)
         if panel.name != "recent":
             time_axis(axes, summary, n_ticks=8 // panel.columns, labelled=panel.with_times)
         if panel.columns > 1:
@@ -155,7 +158,8 @@ def _draw_loss(axes: Axes, summary: Summary) -> None:
     axes.set_title(f"Loss, mean of the last {window:,} rows", **TITLE)
     axes.set_ylabel(summary.loss_name)
     frame(axes)
-    legend_above(axes)
+    known = zip(*axes.get_legend_handles_labels(), strict=True)
+    legend_above(axes, [*((label, handle) for handle, label in known), *change_key(summary)])
 
 
 def _draw_memory(axes: Axes, summary: Summary) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from streamlasso.report import history, results
 from streamlasso.report.class_tables import class_sections
+from streamlasso.report.detected import detected_section
 from streamlasso.report.page import CITATION, as_words, drawn, paragraph, section, table, versions, write_page
 from streamlasso.report.plots import plot_summary
 from streamlasso.report.summary import Summary
@@ -72,7 +73,9 @@ def write_report(
         class_sections(summary),
         history.active_now(summary),
         history.coefficients(summary),
+        detected_section(summary),
         history.changes(summary),
+        history.penalty_moves(summary),
         history.parts_of_the_stream(summary),
         _notes(notes),
         _settings(summary, settings or {}),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso._text import plain
+from streamlasso.core.attribution import DetectedChange
 from streamlasso.families import Family
 from streamlasso.report.changes import Change, lasting_changes
 from streamlasso.report.fit import Recent
@@ -36,6 +37,7 @@ class Summary:
     n_rows, means : of the whole stream: its rows, and means by name (`summarise.SUMS`)
     worst, status : the rows with the largest losses, with their losses; the number of rows with each status
     target : the name of the response, if it has one
+    detected : the changes that were found in the stream
     n_features : the number of all features, where those that are named are only the strongest at some time; the others,
         and all that is not among the strongest at the time, have coefficients of 0 here
     coverage : the share of responses that the intervals should hold, if there are any; `means["covered"]` is what they
@@ -73,6 +75,7 @@ class Summary:
     worst: list[tuple[int, float]]
     status: dict[str, int]
     target: str | None = None
+    detected: tuple[DetectedChange, ...] = ()
     n_features: int | None = None
     coverage: float | None = None
 
@@ -80,7 +83,10 @@ class Summary:
         """With names that every font and terminal can show."""
         classes = self.classes and [plain(each) if isinstance(each, str) else each for each in self.classes]
         target = self.target and plain(self.target)
-        return replace(self, feature_names=tuple(map(plain, self.feature_names)), classes=classes, target=target)
+        detected = tuple(change.printable() for change in self.detected)
+        return replace(
+            self, feature_names=tuple(map(plain, self.feature_names)), classes=classes, target=target, detected=detected
+        )
 
     @property
     def only_strongest(self) -> bool:

@@ -36,6 +36,8 @@ def run(
     coverage: float | None = None,
     live: Annotated[bool, ONE_WAY] = False,
     port: int = 8000,
+    alarm: str | None = None,
+    false_alarms: float = 1.0,
     quiet: Annotated[bool, ONE_WAY] = False,
 ) -> int:
     """Learn a file, a pipe or a Kafka topic row by row; write predictions, a report, and the model.
@@ -105,6 +107,12 @@ def run(
         Show the run on a page while it learns, and after its end until Ctrl-C. Needs the extra serve.
     port
         The port of that page, on this machine only; 0 is any that is free.
+    alarm
+        What to do when a change is found: print a line; exit, which ends the run with its report and exit status 3; or
+        a command for the shell, which finds the change as JSON in its standard input and its row in STREAMLASSO_ROW.
+        Left out: changes are in the report and in changes.csv only.
+    false_alarms
+        How readily a change is found: alarms per 10,000 rows of a stream that does not change. 0 looks for none.
     quiet
         Print only errors.
     """
@@ -127,6 +135,8 @@ def run(
         on_error=on_error,
         key=key,
         max_keys=max_keys,
+        alarm=alarm,
+        false_alarms=false_alarms,
         text=names_in(text),
         ngrams=ngrams,
         coverage=coverage,

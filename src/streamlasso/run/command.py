@@ -13,6 +13,7 @@ from streamlasso.encoding.target import CLASSES
 from streamlasso.families import FAMILIES
 from streamlasso.report.results import caveats, inside_intervals
 from streamlasso.report.summary import Summary
+from streamlasso.run.alarm import CHANGED
 from streamlasso.run.finish import finish, notes_of
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
@@ -25,7 +26,7 @@ MOST_NAMED = 6
 
 
 def run_and_report(options: Options, *, quiet: bool = False, watcher: Watcher | None = None) -> int:
-    """Run to the end, or to an interruption; write and print the results. The exit status: 0, or 128 + signal."""
+    """Run to the end, or to an interruption; write and print the results. The exit status: 0, 128 + signal, or 3."""
     with nullcontext() if options.checkpoint is None else alone_with(options.checkpoint):
         return _run_and_report(options, quiet, watcher or Nobody())
 
@@ -50,6 +51,8 @@ def _run_and_report(options: Options, quiet: bool, watcher: Watcher) -> int:
         print_results(run, summary, complete, printed)
     if complete:
         watcher.stay()
+    if run.alarm.came and not run.interruption.came:
+        return CHANGED
     return 0 if complete else 128 + run.interruption.signal
 
 
@@ -95,7 +98,8 @@ def print_results(run: Run, summary: Summary, complete: bool, printed: list[str]
     terminal = console(stderr=run.options.to_standard_output)
     if not complete:
         again = "; the same command continues from here" if run.options.checkpoint is not None else ""
-        terminal.print(f"Interrupted after {count(run.state.n_rows, 'row')}{again}.", soft_wrap=True)
+        what = "A change ended the run" if run.alarm.came and not run.interruption.came else "Interrupted"
+        terminal.print(f"{what} after {count(run.state.n_rows, 'row')}{again}.", soft_wrap=True)
     for table in summary_tables(summary):
         terminal.print(table)
     for note in [inside_intervals(summary), *caveats(summary), *notes_of(run)]:

@@ -13,13 +13,14 @@ from pyarrow import parquet
 
 from streamlasso._files import write_whole
 from streamlasso._text import count, listed, number, percent
+from streamlasso.report.detected import detected_table
 from streamlasso.report.key_section import key_section, key_sentence
 from streamlasso.report.page import drawn
 from streamlasso.report.plots import plot_summary
 from streamlasso.report.run_report import write_report
 from streamlasso.report.summary import Summary
 from streamlasso.run.competition import MODEL as COMPETING_MODEL
-from streamlasso.run.options import KEYS, MODEL
+from streamlasso.run.options import CHANGES, KEYS, MODEL
 from streamlasso.run.prediction_files import as_csv
 from streamlasso.run.run import Run
 
@@ -48,6 +49,7 @@ def finish(
     write_whole(out / "coefficients.parquet", _as_parquet(coefficients(summary)))
     summary = summary.printable()
     svg = _write_figure(out, summary, mark)
+    write_whole(out / CHANGES, as_csv(detected_table(summary)))
     keys = run.state.learning.keys
     if keys is not None:
         losses = keys.losses()

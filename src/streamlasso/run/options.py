@@ -12,14 +12,15 @@ from streamlasso._text import listed
 from streamlasso.encoding.sparse_columns import SparseColumn, column_of, parse_ngrams
 from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.families import FAMILIES
-from streamlasso.settings import as_tuner, memory_of
+from streamlasso.settings import as_tuner, memory_of, refuse_false_alarms
 from streamlasso.sources.kafka_client import SCHEME
 from streamlasso.sources.opening import address_of
 
 #: The files of a complete run, besides its predictions; and the trace while it grows.
 MODEL = "model.safetensors"
 KEYS = "keys.csv"
-FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "report.html", KEYS, MODEL)
+CHANGES = "changes.csv"
+FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "report.html", KEYS, CHANGES, MODEL)
 TRACE = ".trace.arrows"
 #: The tuners that need no setting.
 TUNERS = ("mixture", "logrms")
@@ -57,6 +58,8 @@ class Options:
     ngrams: str = "1-2"
     sparse: tuple[tuple[str, str], ...] = ()
     coverage: float | None = None
+    alarm: str | None = None
+    false_alarms: float = 1.0
 
     def __post_init__(self) -> None:
         families = ("auto", *FAMILIES)
@@ -66,6 +69,9 @@ class Options:
             raise ValueError(f"--tuner {self.tuner} is unknown: use one of {', '.join(TUNERS)}")
         if self.on_error not in ("stop", "skip"):
             raise ValueError(f"--on-error {self.on_error} is unknown: use stop or skip")
+        if self.alarm is not None and not self.alarm.strip():
+            raise ValueError("--alarm is empty: use print, exit, or a command")
+        refuse_false_alarms("--false-alarms", self.false_alarms)
         if self.every < 1:
             raise ValueError(f"--every {self.every} is not a number of rows: use 1 or more")
         if self.checkpoint is not None and self.to_standard_output:
@@ -181,7 +187,7 @@ class Options:
     def settings(self) -> dict[str, Any]:
         """For the estimator."""
         memory_of(self.memory, f"--memory {self.memory}")
-        return {"memory": self.memory, "tuner": as_tuner(self.tuner)}
+        return {"memory": self.memory, "tuner": as_tuner(self.tuner), "false_alarms": self.false_alarms}
 
     def columns(self) -> dict[str, Any]:
         """For the encoder."""
@@ -203,6 +209,7 @@ class Options:
             "text",
             "ngrams",
             "coverage",
+            "false_alarms",
         )
         found = {name: value for name, value in asdict(self).items() if name in names}
         return {**found, "keep": list(self.keep), "drop": list(self.drop), "text": list(self.text)}

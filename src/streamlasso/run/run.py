@@ -14,6 +14,7 @@ from streamlasso._files import remove_leftovers, sync_directory
 from streamlasso._text import count, number
 from streamlasso.encoding.encoder import Cells, Encoded
 from streamlasso.report.summary import Summary
+from streamlasso.run.alarm import Alarm
 from streamlasso.run.checkpoints import SavedRun, save_run
 from streamlasso.run.data import CHUNK, Data
 from streamlasso.run.interruption import Interruption
@@ -54,6 +55,7 @@ class Run:
         if not self.resumed and options.checkpoint is not None and (self.data.seeks or options.predictions_topic):
             # A run that is killed before its first checkpoint has to know from where it began.
             self.save(options.checkpoint)
+        self.alarm = Alarm(options.alarm, self.state.learning.estimator, self.view)
 
     def _open_outputs(self, positions: dict[str, Any]) -> None:
         """New, or where the checkpoint left them. The files of an earlier run that was completed are deleted."""
@@ -82,7 +84,7 @@ class Run:
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def go(self) -> bool:
-        """Learn to the last row; False if the run was interrupted. In both cases it can be finished."""
+        """Learn to the last row; False if it was interrupted, or ended by an alarm. It can be finished in any case."""
         with self.interruption:
             try:
                 for block in self._remaining():
@@ -90,7 +92,7 @@ class Run:
                     for part, first in self._chunks(cells):
                         with self.watcher.turn():
                             self._learn(part, block, first)
-                        if self.interruption.came:
+                        if self.interruption.came or self.alarm.came:
                             return False
             except KeyboardInterrupt:
                 if not self.interruption.waiting:
@@ -148,6 +150,7 @@ class Run:
             self._write(rows, outcomes, block.origins(first + rows.place))
             self.watcher.learnt(self, rows, outcomes)
             self._show()
+            self.alarm.look()
         if self.options.checkpoint is not None and self._is_due():
             self.save(self.options.checkpoint)
 

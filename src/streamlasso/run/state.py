@@ -116,7 +116,8 @@ class RunState:
         last = learning.snapshot()
         features = self.encoder.features if learning.features is None else learning.features
         found = self.summariser.summary(last, features, classes, learning.family)
-        return replace(found, target=self.encoder.target.name, coverage=learning.coverage)
+        detected = tuple(getattr(learning.estimator, "changes_", ()))
+        return replace(found, target=self.encoder.target.name, coverage=learning.coverage, detected=detected)
 
 
 def _detected(data: Data, options: Options) -> Encoder:

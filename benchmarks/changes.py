@@ -1,0 +1,235 @@
+"""Changes: how soon they are found at one false alarm per 10,000 rows, against river's detectors on the same residuals.
+
+    python benchmarks/changes.py             # the table of docs/changes.md
+    python benchmarks/changes.py --calibrate # false alarms where nothing changes, of families, tails and widths
+    python benchmarks/changes.py --data DIR  # false alarms on real streams whose rows are shuffled
+
+Each of river's detectors sees the absolute residuals, and their squares; the better one counts. Its threshold (of KSWIN
+and ADWIN alpha and delta) is the first on a grid with no more than one false alarm per 10,000 rows of a stream that
+does not change (`CALIBRATION`); ours is what `limits` says. Delays are counted on streams of other seeds (`REPORT`).
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from river import drift
+
+from common import report
+from streamlasso import RAPClassifier, RAPRegressor, progressive
+from streamlasso.families import Gamma, Poisson
+from streamlasso.simulate import SPARSE, _coefficients, _features, simulate
+from streamlasso.tuners import LogRMS
+from streams import load_task
+
+CALIBRATION, REPORT = 101, 202
+P, N, AT, DRIFT = 20, 1000, 500, 200
+KINDS = (
+    "the paper's simulation",
+    "one coefficient",
+    "one coefficient, correlated",
+    "drift of 200 rows",
+    "noise doubles",
+)
+Stream = tuple[np.ndarray, np.ndarray, list[int], int, set[int]]
+
+
+def stream(kind: str, seed: int, draw: int) -> Stream:
+    """X, y, the rows at which it changes, its last row, and the features that move at the first change."""
+    rng = np.random.default_rng([seed, KINDS.index(kind), draw])
+    if kind == KINDS[0]:
+        made = simulate(rng)
+        moved = set(np.flatnonzero(made.beta[100] - made.beta[99]).tolist())
+        return made.X, made.y, [100, 200], 300, moved
+    X = rng.normal(size=(N, P)) if kind == KINDS[1] else _features(rng, N, P)
+    before, noise, moved = _coefficients(rng, P, SPARSE), np.ones(N), set()
+    beta = np.tile(before, (N, 1))
+    if kind in KINDS[1:3]:
+        j = int(rng.integers(P))
+        beta[AT:, j] += rng.choice([-1.0, 1.0])
+        moved = {j}
+    elif kind == KINDS[3]:
+        share = np.clip((np.arange(N) - AT) / DRIFT, 0.0, 1.0)[:, None]
+        beta = (1 - share) * before + share * _coefficients(rng, P, SPARSE)
+    else:
+        noise[AT:] = 2.0
+    return X, (X * beta).sum(axis=1) + noise * rng.normal(size=N), [AT], N, moved
+
+
+def stationary(n_rows: int) -> Iterator[np.ndarray]:
+    """Residuals of the default where nothing changes, 5,000 rows at a time."""
+    for draw in range(n_rows // 5000):
+        rng = np.random.default_rng([CALIBRATION, draw])
+        X = _features(rng, 5000, P)
+        y = X @ _coefficients(rng, P, SPARSE) + rng.normal(size=5000)
+        yield y - progressive(RAPRegressor(false_alarms=0.0), X, y, progress=False).prediction
+
+
+# --- river's detectors ----------------------------------------------------------------------------------------------
+
+SIZES: dict[str, Callable[[np.ndarray], np.ndarray]] = {"absolute": np.abs, "squared": np.square}
+PEERS: dict[str, tuple[Callable[[float], Any], list[float]]] = {
+    "PageHinkley": (lambda h: drift.PageHinkley(threshold=h, mode="up"), [30.0, 40, 50, 70, 90, 120, 160, 220, 300]),
+    "ADWIN": (lambda d: drift.ADWIN(delta=d), [1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-13, 1e-16, 1e-20]),
+    "KSWIN": (lambda a: drift.KSWIN(alpha=a, seed=0), [1e-3, 1e-4, 1e-5, 1e-6, 1e-7]),
+}
+
+
+def alarms_of(detector: Any, values: np.ndarray) -> list[int]:
+    found = []
+    for t, value in enumerate(values.tolist()):
+        detector.update(value)
+        if detector.drift_detected:
+            found.append(t)
+    return found
+
+
+def calibrated(name: str, size: str, quiet: list[np.ndarray]) -> tuple[float, float]:
+    """The setting, and the false alarms per 10,000 rows that it has."""
+    make, grid = PEERS[name]
+    rate = np.inf
+    for setting in grid:
+        found = sum(len(alarms_of(make(setting), SIZES[size](residuals))) for residuals in quiet)
+        rate = 1e4 * found / sum(map(len, quiet))
+        if rate <= 1.0:
+            break
+    return setting, rate
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+
+def delays(alarms: list[int], changes: list[int], last: int) -> list[float]:
+    """Rows until each change was found, without end where it was not before the next."""
+    found = []
+    for change, following in zip(changes, [*changes[1:], last], strict=True):
+        after = [t for t in alarms if change <= t < following]
+        found.append(after[0] - change + 1 if after else np.inf)
+    return found
+
+
+def f_of(named: set[int], moved: set[int]) -> float:
+    return 2 * len(named & moved) / max(len(named) + len(moved), 1)
+
+
+def compare(n_draws: int, n_quiet: int) -> list[dict[str, str]]:
+    quiet = list(stationary(n_quiet))
+    settings = {(name, size): calibrated(name, size, quiet) for name in PEERS for size in SIZES if _differs(name, size)}
+    for (name, size), (setting, rate) in settings.items():
+        print(f"{name} of {size} residuals: {setting:g}, {rate:.1f} false alarms per 10,000 rows")
+    lines = []
+    for kind in KINDS:
+        ours, f, false, rows = [], [], 0, 0
+        theirs: dict[tuple[str, str], list[float]] = {key: [] for key in settings}
+        for draw in range(n_draws):
+            X, y, changes, last, moved = stream(kind, REPORT, draw)
+            model = RAPRegressor()
+            trace = progressive(model, X, y, progress=False)
+            ours += delays([change.detected for change in model.changes_], changes, last)
+            false, rows = false + sum(c.detected < changes[0] for c in model.changes_), rows + changes[0]
+            first = [c for c in model.changes_ if c.detected >= changes[0]]
+            if moved and first:
+                f.append(f_of({int(name[1:]) for name in first[0].features if name != "intercept"}, moved))
+            for (name, size), (setting, _) in settings.items():
+                found = alarms_of(PEERS[name][0](setting), SIZES[size](y - trace.prediction))
+                theirs[name, size] += delays(found, changes, last)
+        best = {name: min((theirs[key] for key in settings if key[0] == name), key=_median) for name in PEERS}
+        named = f"{np.mean(f):.2f}" if f else ""
+        line = {"stream": kind, "streamlasso": _words(ours)} | {name: _words(best[name]) for name in PEERS}
+        lines.append({**line, "F": named, "false alarms": f"{1e4 * false / rows:.1f}"})
+        print(lines[-1], flush=True)
+    return lines
+
+
+def _differs(name: str, size: str) -> bool:
+    """KSWIN looks at ranks, which are those of the absolute residuals."""
+    return name != "KSWIN" or size == "absolute"
+
+
+def _median(found: list[float]) -> tuple[float, float]:
+    """Missed ones break ties."""
+    return float(np.median(found)), float(np.mean(np.isinf(found)))
+
+
+def _words(found: list[float]) -> str:
+    median, missed = _median(found)
+    return f"{'-' if np.isinf(median) else f'{median:.0f}'} ({100 * missed:.0f} % missed)"
+
+
+# --- false alarms -----------------------------------------------------------------------------------------------------
+
+
+def quiet_streams() -> Iterator[tuple[str, Any, Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]]]:
+    def linear(p: int, noise: Callable[[np.random.Generator, int], np.ndarray]) -> Any:
+        def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+            X = rng.normal(size=(5000, p))
+            return X, X @ _coefficients(rng, p, min(4 / p, 1.0)) + noise(rng, 5000)
+
+        return draw
+
+    def sampled(family: Any, scale: float) -> Any:
+        def draw(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+            X = rng.normal(size=(5000, 10))
+            return X, family.sample(rng, scale * (X @ _coefficients(rng, 10, 0.4)))
+
+        return draw
+
+    def classes(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        X = rng.normal(size=(5000, 10))
+        return X, X @ _coefficients(rng, 10, 0.4) + rng.logistic(size=5000) > 0
+
+    def normal(rng: np.random.Generator, n: int) -> np.ndarray:
+        return rng.normal(size=n)
+
+    for p in (2, 20, 60):
+        yield f"normal noise, {p} features", RAPRegressor, linear(p, normal)
+    yield "Student t(3)", RAPRegressor, linear(10, lambda rng, n: rng.standard_t(3, size=n))
+    yield "LogRMS, 20 features", lambda: RAPRegressor(tuner=LogRMS()), linear(20, normal)
+    yield "classes", RAPClassifier, classes
+    yield "counts", lambda: RAPRegressor(Poisson()), sampled(Poisson(), 0.4)
+    yield "positive", lambda: RAPRegressor(Gamma()), sampled(Gamma(), 0.3)
+
+
+def false_alarms(n_draws: int) -> list[dict[str, str]]:
+    lines = []
+    for name, make, draw in quiet_streams():
+        found = sum(len(make().fit(*draw(np.random.default_rng([REPORT, i]))).changes_) for i in range(n_draws))
+        rate = 1e4 * found / (5000 * n_draws)
+        lines.append({"stream": name, "rows": f"{5000 * n_draws:,}", "per 10,000": f"{rate:.1f}"})
+        print(lines[-1], flush=True)
+    return lines
+
+
+def shuffled(data: Path, most: int) -> list[dict[str, str]]:
+    """Real streams whose rows have lost their order: nothing changes."""
+    lines = []
+    for name in ("bike_sharing", "air_quality", "frm_returns", "exchange_rate", "elec2", "flu_counts", "ozone8h"):
+        task = load_task(name, data, most)
+        order = np.random.default_rng(REPORT).permutation(len(task.y))
+        rates = []
+        for rows in (order, np.sort(order)):
+            model = RAPClassifier() if task.family == "binomial" else RAPRegressor(task.family)
+            rates.append(1e4 * len(model.fit(task.X[rows], task.y[rows]).changes_) / len(rows))
+        names = ("shuffled, per 10,000", "in order, per 10,000")
+        shown = [f"{rate:.1f}" for rate in rates]
+        lines.append({"stream": name, "rows": f"{len(order):,}", **dict(zip(names, shown, strict=True))})
+        print(lines[-1], flush=True)
+    return lines
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--quiet-rows", type=int, default=200_000)
+    parser.add_argument("--most", type=int, default=5000)
+    parser.add_argument("--calibrate", action="store_true")
+    parser.add_argument("--data", type=Path)
+    chosen = parser.parse_args()
+    if chosen.calibrate:
+        report("changes_quiet", false_alarms(chosen.draws // 10))
+    elif chosen.data:
+        report("changes_shuffled", shuffled(chosen.data, chosen.most))
+    else:
+        report("changes", compare(chosen.draws, chosen.quiet_rows))

@@ -1,0 +1,87 @@
+"""The changes that were found in a stream, with the names of its features, and whom to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from streamlasso.core.attribution import DetectedChange
+from streamlasso.core.engine import Engine
+from streamlasso.estimators.multiclass import modelled
+from streamlasso.estimators.turns import between_rows
+
+
+class FindsChanges:
+    """An estimator whose learners look for changes."""
+
+    #: Called with each change when it is found.
+    on_change: Callable[[DetectedChange], Any] | None = None
+    learners_: list[Engine]
+
+    @property
+    @between_rows
+    def changes_(self) -> list[DetectedChange]:
+        """The last 32 changes that were found in the stream, oldest first; of several classes, those of each model.
+
+        Rows count from 0. What is known about the last one gets better for 64 rows after it was found.
+
+        >>> import numpy as np
+        >>> from streamlasso import RAPRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(600, 3))
+        >>> y = np.where(np.arange(600) < 400, 2.0, -1.0) * X[:, 1] + rng.normal(size=600)
+        >>> model = RAPRegressor().fit(X, y)
+        >>> [(change.row, list(change.features)) for change in model.changes_]
+        [(399, ['x1'])]
+        """
+        found = []
+        for learner, label in zip(self._learners_now(), self._change_labels(), strict=False):
+            if learner.changes is not None:
+                found += [change.named(self._names)._replace(label=label) for change in learner.changes.list()]
+        return sorted(found, key=lambda change: (change.detected, change.row))
+
+    def _learners_now(self) -> list[Engine]:
+        return self.learners_
+
+    def _change_labels(self) -> list[Any]:
+        """The class of each learner, where there are several."""
+        classes = list(getattr(self, "classes_", []))
+        return list(modelled(classes)) if len(self.learners_) > 1 else [None]
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """`on_change` is told of the changes that are found in this block, after it."""
+        if self.on_change is None:
+            yield
+            return
+        news = News(self, self.on_change)
+        try:
+            yield
+        finally:
+            news.tell()
+
+    @property
+    def _names(self) -> list[str]:
+        raise NotImplementedError
+
+
+class News:
+    """Changes of which somebody has not been told yet."""
+
+    def __init__(self, estimator: FindsChanges, whom: Callable[[DetectedChange], Any] | None) -> None:
+        self.estimator, self.whom = estimator, whom
+        self.since = self._rows()
+
+    def tell(self) -> None:
+        """Of the changes that were found since."""
+        if self.whom is None or not hasattr(self.estimator, "learners_"):
+            return
+        since, self.since = self.since, self._rows()
+        for change in self.estimator.changes_:
+            if since <= change.detected < self.since:
+                self.whom(change)
+
+    def _rows(self) -> int:
+        learners = getattr(self.estimator, "learners_", [])
+        return learners[0].changes.n if learners and learners[0].changes is not None else 0

@@ -1,0 +1,83 @@
+"""Why lam moved, in a sentence: the rows that pushed that of one model; the model that took over in a mixture."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamlasso._text import count, listed, number
+from streamlasso.report.summary import Summary
+
+#: Rows that a sentence names, and the rows before one over which lam is looked at.
+MOST_ROWS, WINDOW = 3, 20
+#: lam moved where it is beyond this ratio of what it was; a large move is beyond twice it.
+MOVED, LARGE = 1.1, 2.0
+#: Large moves that a report explains.
+MOST_MOVES = 5
+
+
+def pushed(t: np.ndarray, lam: np.ndarray, slope: np.ndarray, i: int) -> str:
+    """Why the lam of one model is what it is after the i-th row: the rows, of the last WINDOW, that moved it most.
+
+    lam[i] is that after the row t[i], slope[i] the derivative of its loss.
+    """
+    first = max(i - WINDOW, 0)
+    before, after = float(lam[first]), float(lam[i])
+    when = f"over rows {t[first] + 1:,} to {t[i]:,}" if i > first else f"at row {t[i]:,}"
+    steps = np.diff(lam[first : i + 1])
+    same_way = steps * np.sign(after - before)
+    most = np.argsort(-same_way, kind="stable")[:MOST_ROWS]
+    most = np.sort(most[same_way[most] > 0])
+    if not len(most) or not _moved(before, after):
+        return f"lam hardly moved {when}: it is {number(after)}"
+    rose = after > before
+    agree = sum(slope[first + 1 + k] * (1 if rose else -1) < 0 for k in most)
+    rows = listed([f"{t[first + 1 + k]:,} ({steps[k]:+.2g})" for k in most])
+    better = f"a {'larger' if rose else 'smaller'} lam would have predicted"
+    reason = f": {better} {'them' if agree > 1 else 'it'} better" if agree == len(most) else ""
+    return (
+        f"lam {'rose' if rose else 'fell'} from {number(before)} to {number(after)} {when}; "
+        f"{'rows' if len(most) > 1 else 'row'} {rows} pushed it most{reason}"
+    )
+
+
+def took_over(t: np.ndarray, lam: np.ndarray, since: np.ndarray, i: int) -> str:
+    """Why the lam of the selected model is what it is: since which row another model leads, and when that began."""
+    moved = [k for k in range(1, i + 1) if _moved(float(lam[k - 1]), float(lam[k])) or since[k] != since[k - 1]]
+    if not moved:
+        return f"lam is {number(lam[i])}: the same model leads since row {t[0]:,}"
+    k = moved[-1]
+    rows = f"rows {t[k]:,} to {t[i]:,}" if t[i] > t[k] else f"row {t[i]:,}"
+    change = f"lam went from {number(lam[k - 1])} to {number(lam[k])} at row {t[k]:,}"
+    still = "" if not _moved(float(lam[k]), float(lam[i])) else f" and is {number(lam[i])} now"
+    if since[k] == since[k - 1]:
+        size = "larger" if lam[k] > lam[k - 1] else "smaller"
+        return f"{change}{still}: of the models that {_began(since[k])}, one with a {size} penalty leads {rows}"
+    return f"{change}{still}: a model that {_began(since[k])} leads {rows}; before, one that {_began(since[k - 1])}"
+
+
+def _began(since: int) -> str:
+    return "began with the first row" if since == 0 else f"began at row {since:,}"
+
+
+def _moved(before: float, after: float, ratio: float = MOVED) -> bool:
+    low, high = sorted((abs(before), abs(after)))
+    return high > ratio * low
+
+
+def large_moves(summary: Summary) -> list[str]:
+    """A sentence for each of the largest moves of lam, in the order of time; of one model's stretches, from and to."""
+    if summary.lam.ndim != 1:
+        return []
+    known = np.flatnonzero((summary.lam > 0) & (summary.t >= summary.t[0] + WINDOW))
+    t, lam, since = summary.t[known], summary.lam[known], summary.since[known]
+    if len(t) < 2:
+        return []
+    size = np.abs(np.diff(np.log(lam)))
+    found = [int(k) + 1 for k in np.argsort(-size, kind="stable")[:MOST_MOVES] if size[k] > np.log(LARGE)]
+    if not np.any(since):
+        return [
+            f"lam went from {number(lam[k - 1])} to {number(lam[k])} within {count(int(t[k] - t[k - 1]), 'row')}, at "
+            f"row {t[k]:,}"
+            for k in sorted(found)
+        ]
+    return [took_over(t, lam, since, k) for k in sorted(found)]

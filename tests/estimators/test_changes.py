@@ -1,0 +1,152 @@
+"""Who is told of changes, and how: callbacks of all faces, river's drift detector, refusals."""
+
+import pickle
+
+import numpy as np
+import pytest
+from river import drift
+from sklearn.base import clone
+
+import streamlasso.river
+from streamlasso import RAPClassifier, RAPRegressor, progressive
+from streamlasso.river import ChangeDetector
+from streamlasso.simulate import simulate
+from streamlasso.tuners import LogRMS
+
+N, AT = 460, 400
+
+
+@pytest.fixture(scope="module")
+def stream():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    return X, np.where(np.arange(N) < AT, 2.0, -1.0) * X[:, 1] + rng.normal(size=N)
+
+
+def test_progressive_tells_of_each_change_once(stream):
+    told = []
+    model = RAPRegressor()
+    trace = progressive(model, *stream, on_change=told.append)
+    assert [change.detected for change in told] == [change.detected for change in model.changes_]
+    assert trace.detected == tuple(model.changes_) and len(told) == 1
+    assert str(told[0]).startswith(f"row {told[0].row}, found at row {told[0].detected}")
+
+
+def test_partial_fit_tells_the_models_own_callback(stream):
+    X, y = stream
+    told, model = [], RAPRegressor()
+    model.on_change = told.append
+    for start in range(0, N, 20):
+        model.partial_fit(X[start : start + 20], y[start : start + 20])
+    assert [change.row // 20 for change in told] == [AT // 20] or abs(told[0].row - AT) < 5
+    assert len(told) == 1 and "on_change" not in model.get_params()
+    assert clone(model).on_change is None and pickle.loads(pickle.dumps(model)).on_change is None
+
+
+def test_rows_by_name_tell_too(stream):
+    X, y = stream
+    told, model = [], streamlasso.river.RAPRegressor()
+    model.on_change = told.append
+    for row, target in zip(X, y, strict=True):
+        model.learn_one({"a": row[0], "b": row[1], "c": row[2]}, target)
+    assert len(told) == 1 and list(model.changes_[0].features) == ["b"]
+    same = RAPRegressor().fit(X, y).changes_[0]
+    assert (same.row, same.detected) == (model.changes_[0].row, model.changes_[0].detected)
+
+
+def test_models_of_several_classes_each_have_theirs():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(900, 3))
+    shifted = np.where(np.arange(900)[:, None] < 600, X, np.roll(X, 1, axis=1))
+    y = np.array(["p", "q", "r"])[np.argmax(3 * shifted + rng.gumbel(size=(900, 3)), axis=1)]
+    found = RAPClassifier().fit(X, y).changes_
+    assert {change.label for change in found if change.detected >= 600} == {"p", "q", "r"}
+
+
+@pytest.mark.parametrize("value", [-1.0, float("nan"), 1000.0, "often", True, None])
+def test_a_rate_that_is_none_is_refused(value):
+    with pytest.raises(ValueError, match="false_alarms"):
+        RAPRegressor(false_alarms=value).fit([[0.0], [1.0]], [0.0, 1.0])
+    with pytest.raises(ValueError, match="false_alarms"):
+        ChangeDetector(value)
+
+
+# --- river's drift detectors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("after", [(1.5, 1.0), (0.0, 3.0)])
+def test_a_mean_and_a_spread_that_change_are_found(after):
+    rng = np.random.default_rng(2)
+    detector, found = ChangeDetector(), []
+    for t in range(1500):
+        mean, spread = (0.0, 1.0) if t < 1000 else after
+        detector.update(float(mean + spread * rng.normal()))
+        if detector.drift_detected:
+            found.append(t)
+    assert len(found) == 1 and 1000 <= found[0] < 1040 and abs(detector.change - 1000) < 8
+
+
+def test_it_fits_where_adwin_fits():
+    detector = ChangeDetector()
+    assert isinstance(detector, type(drift.ADWIN()).__mro__[1]) and not detector.drift_detected
+    assert detector.clone().false_alarms == 1.0
+    rng = np.random.default_rng(3)
+    retrained = drift.DriftRetrainingClassifier(streamlasso.river.RAPClassifier(), detector, train_in_background=False)
+    for _ in range(30):
+        retrained.learn_one({"x": float(rng.normal())}, bool(rng.integers(2)))
+
+
+@pytest.mark.parametrize("x", [float("nan"), float("inf"), "1", None])
+def test_what_is_no_number_is_refused_and_changes_nothing(x):
+    detector = ChangeDetector()
+    detector.update(1.0)
+    with pytest.raises((TypeError, ValueError), match="x"):
+        detector.update(x)
+    assert detector._changes.n == 1
+
+
+def test_a_sequence_that_does_not_change_is_quiet():
+    rng = np.random.default_rng(4)
+    detector = ChangeDetector()
+    for x in rng.standard_t(3, size=4000):
+        detector.update(1e9 + 1e3 * x)
+        assert not detector.drift_detected
+
+
+# --- why --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_rows_that_pushed_lam_are_those_with_the_largest_steps():
+    stream = simulate(3)
+    trace = progressive(RAPRegressor(tuner=LogRMS()), stream.X, stream.y)
+    for t in (90, 150, 240):
+        steps = {i: trace.lam[i] - trace.lam[i - 1] for i in range(t - 19, t + 1)}
+        up = trace.lam[t] > trace.lam[t - 20]
+        most = sorted(sorted(steps, key=lambda i: -steps[i] if up else steps[i])[:3])
+        words = trace.why(t)
+        if "hardly" not in words:
+            assert ("rose" if up else "fell") in words
+            assert [
+                int(row.split(" (")[0]) for row in words.split("rows ")[2].replace(" and ", ", ").split("), ")[:3]
+            ] == most
+
+
+def test_the_model_that_leads_is_the_selected_one():
+    stream = simulate(0)
+    trace = progressive(RAPRegressor(), stream.X, stream.y)
+    path = trace.selected
+    for t in (150, 299):
+        k = max(
+            k for k in range(1, t + 1)
+            if path.since[k] != path.since[k - 1] or not 1 / 1.1 <= path.lam[k] / max(path.lam[k - 1], 1e-300) <= 1.1
+        )  # fmt: skip
+        words = trace.why(t)
+        assert f"at row {path.t[k]:,}" in words and f"began at row {path.since[k]:,}" in words
+
+
+@pytest.mark.parametrize("t", [-1, 300, 1.5, True, "3"])
+def test_a_row_that_is_not_there_has_no_reason(t):
+    stream = simulate(0)
+    trace = progressive(RAPRegressor(tuner=LogRMS()), stream.X, stream.y)
+    with pytest.raises(ValueError, match="use one from 0 to 299"):
+        trace.why(t)

@@ -248,7 +248,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
         standardize: bool = True,
         history: int = 64,
         batch_size: int = 1,
-        false_alarms: float = 1.0,
+        false_alarms: float | None = None,
     ) -> None:
         super().__init__(
             memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
@@ -394,7 +394,7 @@ class RAPClassifier(KeepsRecent, _RAP, base.MiniBatchClassifier):
         standardize: bool = True,
         history: int = 64,
         batch_size: int = 1,
-        false_alarms: float = 1.0,
+        false_alarms: float | None = None,
     ) -> None:
         super().__init__(
             memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,

@@ -59,7 +59,7 @@ def checked(n_features: int, settings: dict[str, Any]) -> dict[str, Any]:
         standardize=_flag("standardize", settings["standardize"]),
         history=_whole("history", settings["history"]),
         batch_size=_whole("batch_size", settings["batch_size"]),
-        false_alarms=refuse_false_alarms("false_alarms =", settings.get("false_alarms", 0.0)),
+        false_alarms=_false_alarms(settings.get("false_alarms", 0.0), tuner),
     )
 
 
@@ -174,6 +174,11 @@ def _whole(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= MOST_ROWS:
         raise ValueError(f"{name}={value!r}: use a whole number of rows from 1 to {MOST_ROWS}")
     return int(value)
+
+
+def _false_alarms(value: Any, tuner: Tuner) -> float:
+    """None is 1 where models compete. One model is there for speed, and looking costs half as much as learning."""
+    return float(tuner.competes) if value is None else refuse_false_alarms("false_alarms =", value)
 
 
 def refuse_false_alarms(given: str, value: Any) -> float:

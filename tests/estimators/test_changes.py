@@ -150,3 +150,10 @@ def test_a_row_that_is_not_there_has_no_reason(t):
     trace = progressive(RAPRegressor(tuner=LogRMS()), stream.X, stream.y)
     with pytest.raises(ValueError, match="use one from 0 to 299"):
         trace.why(t)
+
+
+def test_a_single_model_looks_for_changes_when_it_is_asked_to():
+    stream = simulate(0, lengths=(300, 300), densities=(0.2, 0.2))
+    with pytest.raises(AttributeError, match="use false_alarms=1"):
+        _ = RAPRegressor(tuner=LogRMS()).fit(stream.X, stream.y).changes_
+    assert RAPRegressor(tuner=LogRMS(), false_alarms=1).fit(stream.X, stream.y).changes_

@@ -35,6 +35,8 @@ class FindsChanges:
         >>> [(change.row, list(change.features)) for change in model.changes_]
         [(399, ['x1'])]
         """
+        if all(learner.changes is None for learner in self._learners_now()):
+            raise AttributeError("changes_: no changes were looked for; use false_alarms=1.0 from the first row on")
         found = []
         for learner, label in zip(self._learners_now(), self._change_labels(), strict=False):
             if learner.changes is not None:
@@ -78,7 +80,7 @@ class News:
         if self.whom is None or not hasattr(self.estimator, "learners_"):
             return
         since, self.since = self.since, self._rows()
-        for change in self.estimator.changes_:
+        for change in getattr(self.estimator, "changes_", ()):
             if since <= change.detected < self.since:
                 self.whom(change)
 

@@ -38,9 +38,9 @@ _PARAMETERS = """memory : float, int, str or Memory, default=None
         applies to the experts that model the likelihood itself.
     batch_size : int, default=1
         Rows per step, within one call of `{learn}`.
-    false_alarms : float, default=1.0
+    false_alarms : float, default=None
         How readily a change is found (`changes_`), as the number of alarms per 10,000 rows of a stream that does not
-        change. 0 looks for none."""
+        change. 0 looks for none. None is 1 for the default, and 0 for a single model."""
 
 _BY_COLUMN = """penalty_factor : array-like of shape (n_features,), default=None
         Multiplies lam for each feature. 0 is never penalised."""
@@ -82,7 +82,7 @@ class Parameters:
         standardize: bool = True,
         history: int = 64,
         batch_size: int = 1,
-        false_alarms: float = 1.0,
+        false_alarms: float | None = None,
     ) -> None:
         self.memory = memory
         self.penalty = penalty

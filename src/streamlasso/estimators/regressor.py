@@ -67,7 +67,7 @@ class RAPRegressor(RegressorMixin, RAP):
         standardize: bool = True,
         history: int = 64,
         batch_size: int = 1,
-        false_alarms: float = 1.0,
+        false_alarms: float | None = None,
     ) -> None:
         super().__init__(
             memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,

@@ -124,7 +124,7 @@ def least_p(conditions: np.ndarray, task: Task) -> float:
 # --- the study --------------------------------------------------------------------------------------------------------
 
 
-def run_fmri(data: Path, out: Path, tr: float = 0.72, start: float = 0.72, task: Task = Task()) -> str:  # noqa: B008
+def run_fmri(data: Path, out: Path, tr: float = 0.72, start: float = 0.72, task: Task = Task()) -> str:
     """Follow all subjects with all `SETTINGS`; tables, figures and the summary in `out`/fmri. Returns the summary.
 
     data : a folder with region series, one file per subject, and events.tsv

@@ -245,7 +245,7 @@ def _trace(
         feature_names=tuple(map(str, getattr(model, "feature_names_in_", [f"x{j}" for j in range(rows.X.shape[1])]))),
         classes=rows.classes,
         family=family,
-        detected=tuple(change for change in getattr(model, "changes_", ()) if start <= change.detected < start + len(rows.X)),
+        detected=tuple(each for each in getattr(model, "changes_", ()) if 0 <= each.detected - start < len(rows.X)),
     )
 
 

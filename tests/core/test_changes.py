@@ -109,7 +109,7 @@ def test_a_stream_that_does_not_change_is_quiet_also_with_outliers():
     y = X[:, 0] + rng.standard_t(3, size=3000)
     y[[700, 1500, 2500]] += 1e6
     assert RAPRegressor().fit(X, y).changes_ == []
-    assert RAPRegressor(false_alarms=0.0).fit(X, y).changes_ == []
+    assert not hasattr(RAPRegressor(false_alarms=0.0).fit(X, y), "changes_")
 
 
 @pytest.mark.parametrize("y", [np.ones(300), np.zeros(300), np.where(np.arange(300) < 200, 1.0, 1e6)])

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import logit
 
 from oracles.mixtures import ALPHA, COMPETITIONS, UNCARRIED, Row, experts, mixture
 from oracles.problem import Problem
@@ -50,7 +49,7 @@ def test_the_prediction_is_that_of_the_model_before_the_row(family, memory, tune
         assert result.eta[0] == pytest.approx(row.eta, rel=1e-12, abs=1e-12)
         assert result.loss[0] == pytest.approx(family.loss(stream.y[t], row.eta), rel=1e-10, abs=1e-12)
         linear += result.eta[0] == pytest.approx(before, rel=1e-12, abs=1e-12)
-    assert linear > 40 or type(family) is Binomial  # whose probabilities are averaged
+    assert linear > 40
 
 
 @every_family
@@ -170,8 +169,6 @@ def test_a_row_never_costs_more_than_its_worst_expert(family, memory, tuner):
     for t in range(20, 80):
         row = Row(model, model.state(), stream.X[t], stream.y[t], 1.0)
         low, high = np.nanmin(row.etas), np.nanmax(row.etas)
-        if type(family) is Binomial:  # the running mean of the classes is in it too
-            low, high = min(low, logit(row.mean)), max(high, logit(row.mean))
         result = run(model, stream.part(t, t + 1))
         assert min(low, row.eta_high) - 1e-9 <= result.eta[0] <= max(high, row.eta_low) + 1e-9
 
@@ -302,7 +299,7 @@ def test_an_exact_model_solves_its_problem_while_it_has_weight(family, memory):
             problem = Problem(stream.X[: t + 1], stream.y[: t + 1], w, family)
             assert problem.violation(path[0], path[1:], lam) <= 1e-6 * lam_max
             looked += 1
-    assert looked > 5
+    assert looked > 20
 
 
 @pytest.mark.parametrize("memory", [None, Forgetting(0.99)], ids=str)

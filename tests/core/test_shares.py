@@ -8,12 +8,10 @@ from hypothesis import strategies as st
 from oracles.mixtures import (
     ALPHA,
     COMPETITIONS,
-    CRITERION,
-    EMPTY,
     FIRST_ROWS,
     UNCARRIED,
+    YOUNG,
     Row,
-    entered,
     every,
     experts,
     mixture,
@@ -55,19 +53,18 @@ def assert_weights(model, pi, w):
 
 @every_family
 @pytest.mark.parametrize("powers", [(0.0, 0.4, 0.9), (0.3, 0.5, 0.7)])
-def test_half_of_the_weight_begins_with_the_empty_model(family, powers):
-    """Where there is one; each criterion has a third of the rest, and all experts that it knows the same."""
-    prior = 0.5 if powers[0] == 0 else 0.0
+def test_half_of_the_weight_begins_with_the_empty_model_where_rows_say_little(family, powers):
+    """Where there is an empty model; numbers say much."""
+    prior = 0.5 if powers[0] == 0 and type(family) is not Gaussian else 0.0
     stream = Stream(np.zeros((1, 2)), np.zeros(1))
     model = mixture(stream, family=family, tuner=Mixture(powers=powers, factors=(0.9,)))
-    pi = model.state()["shares/pi"]
-    assert [pi[k == CRITERION].sum() for k in range(4)] == pytest.approx([(1 - prior) / 3] * 3 + [prior])
-    expected = np.zeros_like(model.weights)
+    weights = model.weights
+    expected = np.zeros_like(weights)
     for m in np.flatnonzero([not group.restarts for group in model.experts]):
         expected[m, : model.experts[m].n] = 1 / model.experts[m].n
     expected *= (1 - prior) / expected.sum()
     expected[0, 0] += prior
-    assert model.weights == pytest.approx(expected)
+    assert weights == pytest.approx(expected)
 
 
 @every_family
@@ -95,8 +92,7 @@ def restarted(model, before, after, pi, w):
     n = int(after["seen"][0])
     alive = (before["began"] >= 0).astype(float)
     changed = after["began"] != before["began"]
-    sparse = np.array([group.sparse for group in model.experts], dtype=float)
-    for members, rows, young in pools(model):
+    for members, rows in pools(model):
         new = np.flatnonzero(changed & members)
         may_start = np.any(after["began"][members] < 0) or len(new)
         if not len(new):
@@ -107,12 +103,11 @@ def restarted(model, before, after, pi, w):
         assert after["began"][m] == n
         if before["began"][m] >= 0:
             weight = np.tensordot(pi, w, 1).sum(axis=1)
-            old = members & (before["began"] > 0) & (n - before["began"] > young)
+            old = members & (before["began"] > 0) & (n - before["began"] > YOUNG)
             assert old[m] and weight[m] <= weight[old].min() * (1 + 1e-9)
             alive[m] = 0.0
-            w = without(w, alive, m, there(model), sparse)
+            w = without(w, alive, m, there(model))
         alive[m] = 1.0
-        w = entered(w, m, there(model))
     return w
 
 
@@ -194,11 +189,8 @@ def test_weights_stay_weights_whatever_experts_say(data):
     w = rng.uniform(size=(len(ALPHA), *shape)) ** data.draw(st.sampled_from([1.0, 30.0, 3000.0]), "unevenness")
     w *= alive[:, None] * there(model)
     w[:, 0, 0] += 1e-9
-    w[7:11] *= np.array([group.sparse for group in model.experts])[:, None]
-    w[CRITERION == EMPTY] = np.arange(n_experts).reshape(shape) == 0
     w /= w.sum(axis=(1, 2), keepdims=True)
     pi = rng.uniform(size=len(ALPHA)) + 1e-9
-    pi[-1] *= powers[0] == 0
     before = forged(model, intercepts, w, pi / pi.sum(), alive)
     model.restore(before)
     row = Row(model, before, stream.X[20], stream.y[20], 1.0)
@@ -221,7 +213,7 @@ def test_the_oracle_by_hand():
     """Two memories, two penalties; only the first expert is right, by a factor of e^2 against all."""
     w = np.full((len(ALPHA), 2, 2), 0.25)
     loss = np.array([[0.0, 2.0], [2.0, 2.0]])
-    pi, new = updated_shares(np.full(7, 1 / 7), w[:7], np.ones(2), loss, np.log([1, 2, 2, 2, 2, 2, 2]))
+    pi, new = updated_shares(np.full(7, 1 / 7), w, np.ones(2), loss, np.log([1, 2, 2, 2, 2, 2, 2]))
     u = 1 / (1 + 3 * np.exp(-2))
     v = np.exp(-2) * u
     assert pi == pytest.approx([1 / 4] + [1 / 8] * 6)

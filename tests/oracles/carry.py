@@ -5,7 +5,7 @@ No recursion: after every row each rule is fitted again to all rows before, with
 
 import numpy as np
 
-FIRST, CAP, OUTLIER = 20, 6.0, 6.0
+FIRST, PRIOR, SHARE, CAP, OUTLIER = 20, 0.8, 0.005, 6.0, 6.0
 SHRINK = 20.0
 
 
@@ -15,8 +15,7 @@ class Oracle:
     def __init__(self, family):
         self.family, self.classes = family, not family.has_scale
         self.rules = (False, True)  # short, long
-        nothing, self.share = (0.9, 0.001) if self.classes else (0.8, 0.005)
-        self.prior = np.array([nothing] + [(1 - nothing) / len(self.rules)] * len(self.rules))
+        self.prior = np.array([PRIOR] + [(1 - PRIOR) / len(self.rules)] * len(self.rules))
         self.gate = self.prior.copy()
         self.theta = [np.zeros(5 if long else 1) for long in self.rules]
         self.rows = [[] for _ in self.rules]  # (z, weight, target)
@@ -57,7 +56,7 @@ class Oracle:
             losses = np.minimum(losses / self.noise.value, CAP) if self.noise.value > 0 else np.zeros(3)
         if ready:
             self.gate = self.gate * np.exp(losses.min() - losses)
-            self.gate = (1 - self.share) * self.gate / self.gate.sum() + self.share * self.prior
+            self.gate = (1 - SHARE) * self.gate / self.gate.sum() + SHARE * self.prior
         residual, z = self.residual(y, eta), self.features(eta)
         self.square.add(residual**2, OUTLIER**2)
         most = OUTLIER * np.sqrt(self.square.value)

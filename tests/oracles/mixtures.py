@@ -37,14 +37,8 @@ COMPETITIONS = {
 #: The same where the last residuals move no prediction: the rules of experts and weights alone.
 UNCARRIED = {name: (memory, uncarried(tuner)) for name, (memory, tuner) in COMPETITIONS.items()}
 
-FIRST_ROWS, YOUNG, RIDGE_YOUNG, CAP, FADE = 10, 12, 6, 6.0, 0.98
-#: The rules side by side, each with its share: by loss, by the loss of sparse experts alone, by evidence, empty.
-BY_LOSS, SPARSE_ONLY, BY_EVIDENCE, EMPTY = range(4)
-CRITERION = np.array([BY_LOSS] * 7 + [SPARSE_ONLY] * 4 + [BY_EVIDENCE] * 3 + [EMPTY])
-ALPHA = np.concatenate([4.0 ** -np.arange(1, 8), [1 / 4, 1 / 16, 4**-4, 4**-6], [1 / 16, 4**-4, 4**-6], [0.0]])
-#: The weight with which a ridge that restarts enters the rules by evidence.
-ENTRY = 0.02
-EVIDENCE_CAP, EVIDENCE_ROWS = 20.0, 0.3
+FIRST_ROWS, YOUNG, CAP, FADE = 10, 12, 6.0, 0.98
+ALPHA = 4.0 ** -np.arange(1, 8)
 LEAST_PI = 1e-200
 
 
@@ -99,48 +93,15 @@ def spread_out(model, flat):
 
 
 def pools(model):
-    """Of each kind of group that restarts: which, how many rows lie between two restarts, and how long one is young."""
+    """Of each kind of group that restarts: which, and how many rows lie between two restarts: four, or as many as leave
+    half of the groups not young."""
     kinds = [group.kind if group.restarts else "" for group in model.experts]
     names = sorted(set(kinds) - {""})
-    return [
-        (
-            np.array([k == name for k in kinds]),
-            every(kinds.count(name), name),
-            RIDGE_YOUNG if name == "ridge" else YOUNG,
-        )
-        for name in names
-    ]
+    return [(np.array([k == name for k in kinds]), every(kinds.count(name))) for name in names]
 
 
-def every(starts, kind="lasso"):
-    """Four rows, ridges two, or as many as leave half of the groups not young."""
-    least, young = (2, RIDGE_YOUNG) if kind == "ridge" else (4, YOUNG)
-    return max(least, math.ceil(2 * young / starts))
-
-
-def spreads(model, state, x):
-    """(group, penalty): the variance of each prediction in units of the noise; of a lasso (1 + active) / n."""
-    found = np.zeros(model.weights.shape)
-    for m in np.flatnonzero(state["began"] >= 0):
-        group = f"experts{m}/"
-        if f"{group}P" in state:
-            found[m, 0] = ridge_spread(model, state, group, x)
-            continue
-        size = max(state[f"{group}scaler.sums"][0] / state[f"{group}unit"][0], 1.0)
-        one_lam = f"{group}solutions" not in state
-        for k in range(model.experts[m].n):
-            members = state[f"{group}active{'' if one_lam else k or ''}.members"]
-            found[m, k] = (1 + len(members)) / size
-    return found
-
-
-def ridge_spread(model, state, group, x):
-    """z'Pz; P is kept as the rows of its lower triangle."""
-    centre = state[f"{group}centre"]
-    z = np.append(1.0 if model.settings["fit_intercept"] else 0.0, x - centre[1:])
-    P = np.zeros((len(z), len(z)))
-    P[np.tril_indices(len(z))] = state[f"{group}P"]
-    return z @ (P + P.T - np.diag(np.diag(P))) @ z
+def every(starts):
+    return max(4, math.ceil(2 * YOUNG / starts))
 
 
 # --- shares ---------------------------------------------------------------------------------------------------------
@@ -151,17 +112,15 @@ def levelled(alive, places):
     return np.outer(alive / alive.sum(), np.ones(places.shape[1])) * places / places.sum(axis=1, keepdims=True)
 
 
-def updated_shares(pi, w, all_alive, loss, share_loss, places=None, evidence=None, sparse=None):
+def updated_shares(pi, w, alive, loss, share_loss, places=None):
     """pi (share), w (share, group, penalty) after a row with these losses (group, penalty) and (share)."""
     places = np.ones(w.shape[1:], dtype=bool) if places is None else places
     single = ~places.all(axis=1)
-    new = w.copy()
-    for h in np.flatnonzero(CRITERION[: len(w)] != EMPTY):
-        alpha = ALPHA[h]
-        alive = all_alive * sparse if CRITERION[h] == SPARSE_ONLY else all_alive
-        losses = evidence if CRITERION[h] == BY_EVIDENCE else loss
-        likely = np.where(places, w[h] * np.exp(-losses) * alive[:, None], 0.0)
-        u = likely / likely.sum() if likely.sum() > 0 else levelled(alive, places)
+    likely = np.where(places, w * np.exp(-loss) * alive[:, None], 0.0)
+    kept = likely.sum(axis=(1, 2))
+    new = np.empty_like(w)
+    for h, alpha in enumerate(ALPHA):
+        u = likely[h] / kept[h] if kept[h] > 0 else levelled(alive, places)
         # A group of one is as many equal models, one for each penalty.
         u = np.where(single[:, None], u.sum(axis=1, keepdims=True) / w.shape[2], u)
         left = np.column_stack([u[:, :1], u[:, :-1]])
@@ -172,27 +131,15 @@ def updated_shares(pi, w, all_alive, loss, share_loss, places=None, evidence=Non
         new[h] = np.where(single[:, None], 0.0, new[h])
         new[h, :, 0] += np.where(single, together, 0.0)
     pi = pi * np.exp(-share_loss)
-    # A rule that had no weight from the start, since there is no empty model, never gets any.
-    return np.where(pi > 0, np.maximum(pi / pi.sum(), LEAST_PI), 0.0), new
+    return np.maximum(pi / pi.sum(), LEAST_PI), new
 
 
-def without(w, alive, m, places, sparse):
+def without(w, alive, m, places):
     """The shares' weights when group m has gone; `alive`: those left."""
     w = w.copy()
     w[:, m] = 0.0
-    for h, criterion in enumerate(CRITERION):
-        there = alive * sparse if criterion == SPARSE_ONLY else alive
-        w[h] = w[h] / w[h].sum() if w[h].sum() > 0 else levelled(there, places)
-    return w
-
-
-def entered(w, m, places):
-    """By evidence a group of one begins with a part of all weight."""
-    w = w.copy()
-    if places[m].sum() < places.shape[1]:
-        w[CRITERION == BY_EVIDENCE] *= 1 - ENTRY
-        w[CRITERION == BY_EVIDENCE, m, 0] = ENTRY
-    return w
+    kept = w.sum(axis=(1, 2), keepdims=True)
+    return np.where(kept > 0, w / np.where(kept > 0, kept, 1.0), levelled(alive, places))
 
 
 # --- bounds ---------------------------------------------------------------------------------------------------------
@@ -260,17 +207,8 @@ class Row:
         self.exact = np.array(
             [f"experts{m}/solutions" not in state and group.sparse for m, group in enumerate(model.experts)]
         )
-        self.sparse = np.array([group.sparse for group in model.experts], dtype=float)
-        self.spreads = spreads(model, state, self.x)
-        etas = experts(model, state) @ np.append(1.0, self.x)
-        if type(self.family) is Binomial:
-            etas = np.where(self.sparse[:, None], etas, etas / np.sqrt(1 + np.pi / 8 * self.spreads))
-        self.etas = self.held_back(etas, state["experience"])
+        self.etas = self.held_back(experts(model, state) @ np.append(1.0, self.x), state["experience"])
         self.phi, self.phi_weight = state["dispersion"]
-        rows, mean, _ = state["stream/sums"]
-        self.mean = (rows * mean + 0.5) / (rows + 1)
-        if type(self.family) is Gaussian:
-            self.squares, self.rows = (spread_out(model, state[f"evidence/{k}"][None])[0] for k in ("squares", "rows"))
 
     def held_back(self, etas, experience):
         """Within what each group has seen, or up to what the first group predicts."""
@@ -300,30 +238,12 @@ class Row:
     @property
     def eta(self):
         """The average prediction, each held within one width outside the bounds, and the average within them."""
-        if not self.n:
-            return 0.0
-        if type(self.family) is Binomial:
-            mean = self.pi @ self.family.mean(self.rules())
-            return np.clip(logit(mean), self.eta_low, self.eta_high)
-        return self.average(np.tensordot(self.pi, self.w, 1))
+        return self.average(np.tensordot(self.pi, self.w, 1)) if self.n else 0.0
 
     def average(self, w):
-        return np.clip(np.nansum(w * self.pulls(), axis=(-2, -1)), self.eta_low, self.eta_high)
-
-    def pulls(self):
         width = self.eta_high - self.eta_low
-        return np.clip(self.etas, self.eta_low - width, self.eta_high + width)
-
-    def rules(self):
-        """What each rule predicts: eta; of classes by evidence the average probability; the empty one their mean."""
-        etas = self.average(self.w)
-        if type(self.family) is Binomial:
-            means = np.nansum(self.w * self.family.mean(self.pulls()), axis=(-2, -1))
-            means = np.where(CRITERION == EMPTY, self.mean, means)
-            with np.errstate(all="ignore"):
-                by_mean = np.clip(logit(means), self.eta_low, self.eta_high)
-            etas = np.where(CRITERION >= BY_EVIDENCE, by_mean, etas)
-        return etas
+        pulls = np.clip(self.etas, self.eta_low - width, self.eta_high + width)
+        return np.clip(np.nansum(w * pulls, axis=(-2, -1)), self.eta_low, self.eta_high)
 
     def excess(self, eta):
         """Loss less the least that any eta within the bounds could have had."""
@@ -348,21 +268,11 @@ class Row:
         if not there.any():
             return self.pi, self.w
         cap = CAP if self.family.has_scale else np.inf
-        etas = np.where(there, self.etas, 0.0), self.rules()
+        etas = np.where(there, self.etas, 0.0), self.average(self.w)
         loss, share_loss = (self.weight * np.minimum(self.excess(eta) / phi, cap) for eta in etas)
-        evidence = self.evidence(phi) if type(self.family) is Gaussian else loss
-        loss, evidence = (np.where(there, each, np.inf) for each in (loss, evidence))
-        loss, evidence, share_loss = (each - each.min() for each in (loss, evidence, share_loss))
-        evidence = np.where(there, np.minimum(evidence, EVIDENCE_CAP), np.inf)
-        more = self.places, evidence, self.sparse
-        return updated_shares(self.pi, self.w, self.alive, loss, share_loss, *more)
-
-    def evidence(self, phi):
-        """Minus the log of Student's t density, but for what depends on its degrees of freedom alone."""
-        nu = EVIDENCE_ROWS + self.rows
-        scale = (EVIDENCE_ROWS * phi + self.squares) / nu * (1 + self.spreads)
-        with np.errstate(all="ignore"):
-            return self.weight * (np.log(scale) + (nu + 1) * np.log1p((self.y - self.etas) ** 2 / (nu * scale))) / 2
+        loss = np.where(there, loss, np.inf)
+        loss, share_loss = loss - loss.min(), share_loss - share_loss.min()
+        return updated_shares(self.pi, self.w, self.alive, loss, share_loss, self.places)
 
     def bounds(self):
         """(features, response) after the row; eta's bounds move when the response's do, and when n doubles."""

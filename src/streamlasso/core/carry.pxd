@@ -24,7 +24,6 @@ cdef enum:
 cdef class Carry(Stateful):
     cdef Family family
     cdef bint scaled
-    cdef double prior, share
     cdef public Py_ssize_t n_seen
     cdef readonly double[::1] gate, lags
     cdef readonly double[:, ::1] theta, B

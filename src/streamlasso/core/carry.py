@@ -38,9 +38,8 @@ from streamlasso.core.state import FIXED, Column, array, complement, numbers
 FIRST_OFFSET = cython.declare(cython.Py_ssize_t, 20)
 PRIOR_ROWS = cython.declare(cython.double, 20.0)
 OUTLIER = cython.declare(cython.double, 6.0)
-#: Of numbers, and of classes, which say less: what looks like a run of rare events is chance for hundreds of rows.
-GATE_PRIOR, GATE_PRIOR_OF_CLASSES = 0.8, 0.9
-GATE_SHARE, GATE_SHARE_OF_CLASSES = 0.005, 0.001
+GATE_PRIOR = cython.declare(cython.double, 0.8)
+GATE_SHARE = cython.declare(cython.double, 0.005)
 SHORT_DECAY = cython.declare(cython.double, 0.99)
 LONG_DECAY = cython.declare(cython.double, 0.998)
 #: Of f, and of the mean square of residuals.
@@ -72,9 +71,7 @@ class Carry(Stateful):
     def __cinit__(self, family):
         self.family = family
         self.scaled = family.has_scale
-        self.prior = GATE_PRIOR if self.scaled else GATE_PRIOR_OF_CLASSES
-        self.share = GATE_SHARE if self.scaled else GATE_SHARE_OF_CLASSES
-        self.gate = np.array([self.prior] + [(1.0 - self.prior) / N_RULES] * N_RULES)
+        self.gate = np.array([GATE_PRIOR] + [(1.0 - GATE_PRIOR) / N_RULES] * N_RULES)
         self.A = np.zeros((N_RULES, N_FEATURES, N_FEATURES))
         self.B = np.zeros((N_RULES, N_FEATURES))
         self.theta = np.zeros((N_RULES, N_FEATURES))
@@ -156,8 +153,8 @@ class Carry(Stateful):
             self.gate[h] *= exp(smallest - loss[h]) if loss[h] < INFINITY else 0.0
             total += self.gate[h]
         for h in range(N_CHOICES):
-            prior = self.prior if h == 0 else (1.0 - self.prior) / N_RULES
-            self.gate[h] = (1.0 - self.share) * self.gate[h] / total + self.share * prior
+            prior = GATE_PRIOR if h == 0 else (1.0 - GATE_PRIOR) / N_RULES
+            self.gate[h] = (1.0 - GATE_SHARE) * self.gate[h] / total + GATE_SHARE * prior
 
     def learn(self, lags, y, eta, weight):
         """A row whose response is y, which the mixture predicted with eta and these residuals before it."""

@@ -4,7 +4,6 @@ from streamlasso.core.experts.base cimport Experts
 from streamlasso.core.bounds cimport Bounds
 from streamlasso.core.carry cimport Carry
 from streamlasso.core.engine cimport Engine
-from streamlasso.core.evidence cimport Evidence
 from streamlasso.core.pointers cimport Pointers
 from streamlasso.core.calibration cimport Calibration
 from streamlasso.core.relevance cimport Relevance
@@ -26,7 +25,6 @@ cdef class MixtureLearner(Engine):
     cdef Bounds bounds
     cdef Scaler stream
     cdef Shares shares
-    cdef Evidence evidence
     cdef Carry carry
     cdef Calibration calibration
     cdef Relevance relevance
@@ -40,8 +38,7 @@ cdef class MixtureLearner(Engine):
     cdef void _experience(self, Py_ssize_t m, double y) noexcept nogil
     cdef public double dispersion, dispersion_weight, all_lam_max, all_size
     cdef double[::1] model
-    cdef double[:, ::1] loss
-    cdef double[::1] share_loss, pulls, targets, weight, own
+    cdef double[::1] loss, share_loss, pulls, targets, weight, own
     cdef double[:, ::1] rows, etas, lags
     # The row predicted last, the predictions of all experts for it, and whether no other row was learnt since.
     cdef double[::1] asked
@@ -51,7 +48,6 @@ cdef class MixtureLearner(Engine):
 
     cdef int _evaluate(self, Py_ssize_t i) except -1 nogil
     cdef bint _was_asked(self, Py_ssize_t n, const double* x) noexcept nogil
-    cdef int _weigh_evidence(self, double y, double weight, const double* etas) except -1 nogil
     cdef int _evaluate_experts(self, double y, double weight, double least, const double* etas) except -1 nogil
     cdef int _learn_carry(self, double y, double weight, double least, double eta, const double* lags) except -1 nogil
     cdef double _carried(self, const double* lags, double eta) noexcept nogil
@@ -59,13 +55,12 @@ cdef class MixtureLearner(Engine):
     cdef double _own_eta(self, const double* x, double* row) except? -1 nogil
     cdef int _learn_all(self, Py_ssize_t n) except -1 nogil
     cdef int _restart_in_turn(self) except -1 nogil
-    cdef int _restart(self, Py_ssize_t first, Py_ssize_t end, Py_ssize_t young, Py_ssize_t turn) except -1 nogil
+    cdef int _restart(self, Py_ssize_t first, Py_ssize_t end, Py_ssize_t turn) except -1 nogil
     cdef int _predict_all(self, const double* row, double* etas) except -1 nogil
     cdef double _loss_of(self, double y, double weight, double least, double eta) except? -1 nogil
-    cdef double _prediction(self, const double* etas, double* pulls) except? -1 nogil
-    cdef int _hold(self, const double* etas, double* pulls) except -1 nogil
-    cdef double _average(self, Py_ssize_t h, const double* pulls) except? -1 nogil
-    cdef double _mean_average(self, const double* pulls) except? -1 nogil
+    cdef double _prediction(self, const double* etas, double* pulls) noexcept nogil
+    cdef void _hold(self, const double* etas, double* pulls) noexcept nogil
+    cdef double _average(self, const double* weights, const double* pulls) noexcept nogil
     cdef void _measure_noise(self, double deviance) noexcept nogil
     cdef int _blend(self) except -1 nogil
     cdef int blend(self) except -1 nogil

@@ -9,11 +9,6 @@
 Averaging eta is averaging coefficients, so the mixture is one linear model at every moment. Only an expert whose eta
 lies further outside the bounds (`bounds.py`) than these are apart is held there: a thousandth of ten thousand is ten.
 
-For classes the rules of `shares.py` are averaged by their probabilities, and those by evidence average the
-probabilities of their experts. A rule that is certain, and wrong, then costs no more than its weight, and the mixture
-little more than its best rule. No linear model predicts these; `coef_` is still the average of all coefficients. The
-rule without features predicts the running mean of the classes, half a row of each class added.
-
 **No group speaks far beyond what it has seen.** A memory of few rows in which a feature hardly moved may give it a
 large coefficient. Its predicted means are held within the range of the responses that it has seen, widened by REACH,
 and widened to the prediction of the first group, which has seen the most: where that one follows, the others may. What
@@ -31,9 +26,9 @@ to no curvature there, and do not resist. Models of the exact likelihood do not 
 What an expert is, is its own affair (`experts/`): here are only predictions, losses and weights.
 
 **Restarts.** A memory that never forgets but began right after the last change is the best there is. When that was is
-unknown, so of each kind one restarts every few rows (`Experts.every`), or less often where few may: no more than half
-of them should be young. Each is kept until it has had `Experts.young` rows; then the one with the lowest weight is the
-next to restart. Those that began just after a change stay for as long as they predict well.
+unknown, so of each kind one restarts every EVERY rows, or less often where few may: no more than half of them should be
+young. Each is kept until it has had YOUNG rows; then the one with the lowest weight is the next to restart. Those that
+began just after a change stay for as long as they predict well.
 
 **Units of the noise.** An expert's excess D_e is its loss less the least loss that any eta could have had. In units of
 the dispersion phi, a fading mean of 2D for the mixture itself, it is a log-likelihood, so there is no learning rate to
@@ -60,14 +55,13 @@ from cython.cimports.streamlasso.core.calibration import Calibration
 from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
 from cython.cimports.streamlasso.core.changes import Changes
 from cython.cimports.streamlasso.core.engine import Engine
-from cython.cimports.streamlasso.core.evidence import Evidence
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
 from cython.cimports.streamlasso.core.kernels import dot
 from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.relevance import Relevance
-from cython.cimports.streamlasso.core.shares import BY_EVIDENCE, N_SHARES, Shares
+from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 from cython.cimports.streamlasso.core.statistics import Scaler
 from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, READ, WEIGHT, WRITE
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
@@ -77,6 +71,10 @@ from streamlasso.core.selected import Selected
 from streamlasso.core.state import FIXED, WITH_INTERCEPT, Column, array, numbers
 from streamlasso.memories import Forgetting
 
+#: Rows from one restart to the next, at least.
+EVERY = cython.declare(cython.Py_ssize_t, 4)
+#: A group is young, and stays, until it has had this many rows: FIRST_ROWS to learn from and a few to be evaluated on.
+YOUNG = cython.declare(cython.Py_ssize_t, FIRST_ROWS + 2)
 #: The most that one row can change the log odds between two experts.
 ODDS_CAP = cython.declare(cython.double, 6.0)
 #: The forgetting factor of the dispersion.
@@ -86,8 +84,10 @@ DISPERSION_DECAY = cython.declare(cython.double, 0.98)
 REACH = cython.declare(cython.double, 0.2)
 #: 1 serves streams where events are rare, and costs up to a fifth where classes have no noise or come in runs.
 CONFIDENCE = cython.declare(cython.double, 2.0)
-#: The most that the evidence of one row can change the log odds between two experts.
-EVIDENCE_CAP = cython.declare(cython.double, 20.0)
+#: The weight with which the empty model of the first memory begins where there is a link: that there is nothing to
+#: learn is one hypothesis, that there is something another. Numbers tell within a few rows which it is; a class or a
+#: count says little, and with equal weights hundreds of them would be predicted by what chance suggests.
+EMPTY_PRIOR = cython.declare(cython.double, 0.5)
 #: A row is the one that was predicted last where no feature differs by more than this share of its range.
 NEARBY = cython.declare(cython.double, 0.1)
 #: An expert that is not sparse is selected where its weight is this many times that of all sparse ones together.
@@ -97,16 +97,15 @@ DENSE_MARGIN = 100.0
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _from_the_least(n: cython.Py_ssize_t, loss: cython.p_double, cap: cython.double) -> cython.bint:
-    """Losses less the least of them, where finite at most `cap`; whether there is one."""
+def _from_the_least(loss: cython.double[::1]) -> cython.bint:
+    """Losses less the least of them; whether there is one."""
     i: cython.Py_ssize_t
     least: cython.double = INFINITY
-    for i in range(n):
+    for i in range(loss.shape[0]):
         least = min(least, loss[i])
     if least < INFINITY:
-        for i in range(n):
-            if loss[i] < INFINITY:
-                loss[i] = min(loss[i] - least, cap)
+        for i in range(loss.shape[0]):
+            loss[i] -= least
     return least < INFINITY
 
 
@@ -129,14 +128,13 @@ def all_groups(n_features, settings, stay, starts):
 
 
 def _pools(groups):
-    """(first, end, rows between restarts, rows of youth) of the groups of each kind that restart."""
+    """(first, end, rows between restarts) of the groups of each kind that restart."""
     kinds = [group.kind if group.restarts else None for group in groups]
     found = []
     for kind in dict.fromkeys(filter(None, kinds)):
-        size, first = kinds.count(kind), kinds.index(kind)
-        young = groups[first].young
-        found.append((first, first + size, max(groups[first].every, -(-2 * young // size)), young))
-    return np.array(found, dtype=np.intp).reshape(len(found), 4)
+        size = kinds.count(kind)
+        found.append((kinds.index(kind), kinds.index(kind) + size, max(EVERY, -(-2 * YOUNG // size))))
+    return np.array(found, dtype=np.intp).reshape(len(found), 3)
 
 
 @cython.cclass
@@ -168,16 +166,11 @@ class MixtureLearner(Engine):
         self.pools = _pools(self.experts)
         self.n_permanent = self.pools[0, 0] if len(self.pools) else self.M
         self.began = np.where(np.arange(self.M) < self.n_permanent, 0, -1)
-        self.shares = Shares(
-            [group.n for group in self.experts],
-            [group.sparse for group in self.experts],
-            self.experts[0].first_is_empty,
-        )
+        self.shares = Shares([group.n for group in self.experts])
         self.n = self.shares.n
-        self.evidence = Evidence(self.n) if self.family.quadratic else None
         for m in range(self.n_permanent):
             self.shares.enter(m)
-        self.shares.start()
+        self.shares.start(EMPTY_PRIOR if self.linked and self.experts[0].first_is_empty else 0.0)
         self.experience = np.zeros((self.M, N_EXPERIENCE))
         self.fades = np.array([1.0 - group.memory.decay for group in self.experts])
         self.bounds = Bounds(self.p, self.family)
@@ -191,9 +184,9 @@ class MixtureLearner(Engine):
         self.free = np.array([group.exact and not self.scaled for group in self.experts], dtype=np.int8)
         self.dispersion = 0.0 if self.scaled else 1.0
         self.dispersion_weight = 0.0
-        self.loss = np.zeros((2, self.n))
+        self.loss = np.zeros(self.n)
         self.share_loss = np.zeros(N_SHARES)
-        self.pulls = np.zeros(2 * self.n)
+        self.pulls = np.zeros(self.n)
         self.own = np.zeros(batch_size)
         self.lags = np.zeros((batch_size, N_LAGS))
         self.targets = np.zeros(batch_size)
@@ -312,39 +305,18 @@ class MixtureLearner(Engine):
         e: cython.Py_ssize_t
         m: cython.Py_ssize_t
         h: cython.Py_ssize_t
-        found: cython.bint
         there: cython.bint
-        self.family.losses_of(self.n, y, etas, cython.address(self.loss[0, 0]))
+        self.family.losses_of(self.n, y, etas, cython.address(self.loss[0]))
         for m in range(self.M):
             for e in range(self.shares.first[m], self.shares.first[m + 1]):
                 there = self.shares.alive[m] and isfinite(etas[e])
-                self.loss[0, e] = self._in_units(self.loss[0, e], weight, least) if there else INFINITY
-                self.loss[1, e] = self.loss[0, e]
-        if not self.linked:
-            self._weigh_evidence(y, weight, etas)
+                self.loss[e] = self._in_units(self.loss[e], weight, least) if there else INFINITY
         self._hold(etas, cython.address(self.pulls[0]))
+        self.shares.averages(cython.address(self.pulls[0]), cython.address(self.share_loss[0]))
         for h in range(N_SHARES):
-            self.share_loss[h] = self._loss_of(y, weight, least, self._average(h, cython.address(self.pulls[0])))
-        found = _from_the_least(self.n, cython.address(self.loss[0, 0]), INFINITY)
-        found = _from_the_least(self.n, cython.address(self.loss[1, 0]), EVIDENCE_CAP) and found
-        if _from_the_least(N_SHARES, cython.address(self.share_loss[0]), INFINITY) and found:
-            self.shares.update(self.loss, cython.address(self.share_loss[0]))
-        return 0
-
-    def _weigh_evidence(self, y, weight, etas):
-        """The losses of the rules by evidence."""
-        e: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        spread: cython.double
-        for m in range(self.M):
-            if not self.shares.alive[m]:
-                continue
-            for e in range(self.shares.first[m], self.shares.first[m + 1]):
-                if isfinite(etas[e]):
-                    spread = cython.cast(Experts, self.each.at[m]).spread_of(e - self.shares.first[m])
-                    self.loss[1, e] = self.evidence.loss(
-                        e, y - etas[e], spread, self.dispersion, weight, 1.0 - self.fades[m]
-                    )
+            self.share_loss[h] = self._loss_of(y, weight, least, self.bounds.clip_eta(self.share_loss[h]))
+        if _from_the_least(self.loss) and _from_the_least(self.share_loss):
+            self.shares.update(cython.address(self.loss[0]), cython.address(self.share_loss[0]))
         return 0
 
     def _loss_of(self, y, weight, least, eta):
@@ -401,10 +373,10 @@ class MixtureLearner(Engine):
             return 0
         for i in range(self.pools.shape[0]):
             if self.n_seen % self.pools[i, 2] == 0:
-                self._restart(self.pools[i, 0], self.pools[i, 1], self.pools[i, 3], self.n_seen // self.pools[i, 2])
+                self._restart(self.pools[i, 0], self.pools[i, 1], self.n_seen // self.pools[i, 2])
         return 0
 
-    def _restart(self, first, end, young, turn):
+    def _restart(self, first, end, turn):
         """A group that is not there yet, or the one with the lowest weight of those that are not young any more."""
         m: cython.Py_ssize_t
         chosen: cython.Py_ssize_t = -1
@@ -412,7 +384,7 @@ class MixtureLearner(Engine):
             if self.began[m] < 0:
                 chosen = m
                 break
-            if self.n_seen - self.began[m] > young and (
+            if self.n_seen - self.began[m] > YOUNG and (
                 chosen < 0 or self.shares.weight_of(m) < self.shares.weight_of(chosen)
             ):
                 chosen = m
@@ -425,8 +397,6 @@ class MixtureLearner(Engine):
         cython.cast(Experts, self.each.at[chosen]).restart(
             self.stream, self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high), turn
         )
-        if not self.linked:
-            self.evidence.restart(self.shares.first[chosen], self.shares.first[chosen + 1])
         self.shares.enter(chosen)
         return 0
 
@@ -521,8 +491,8 @@ class MixtureLearner(Engine):
         return np.array(self.carry.lags)
 
     def _scratch(self):
-        """Room for a row, and for the etas and means of all experts."""
-        return cython.cast(cython.p_double, malloc((self.p + 2 * self.n) * cython.sizeof(cython.double)))
+        """Room for a row, and for the etas of all experts."""
+        return cython.cast(cython.p_double, malloc((self.p + self.n) * cython.sizeof(cython.double)))
 
     def _own_eta(self, x, row):
         """The average prediction of a row alone."""
@@ -609,14 +579,11 @@ class MixtureLearner(Engine):
         row[ROWS_SEEN] = (1.0 - fade) * row[ROWS_SEEN] + 1.0
 
     def _prediction(self, etas, pulls):
-        """b0 + x'b, but that no expert pulls further than from one width outside the bounds; of classes the average
-        probability."""
+        """b0 + x'b, but that no expert pulls further than from one width outside the bounds."""
         if self.n_seen == 0:
             return 0.0
         self._hold(etas, pulls)
-        if not self.scaled:
-            return self._mean_average(pulls)
-        return self.bounds.clip_eta(dot(self.n, cython.address(self.shares.total[0]), pulls))
+        return self._average(cython.address(self.shares.total[0]), pulls)
 
     def _hold(self, etas, pulls):
         e: cython.Py_ssize_t
@@ -625,29 +592,9 @@ class MixtureLearner(Engine):
         high: cython.double = self.bounds.eta_high + width
         for e in range(self.n):
             pulls[e] = 0.0 if isnan(etas[e]) else min(max(etas[e], low), high)
-        if not self.scaled:
-            for e in range(self.n):
-                pulls[self.n + e] = self.family.mean_at(pulls[e])
-        return 0
 
-    def _average(self, h, pulls):
-        """The prediction of a rule: the average of its experts' eta; by evidence, of the probabilities of classes."""
-        mean: cython.double
-        if self.scaled or self.shares.criterion[h] < BY_EVIDENCE:
-            return self.bounds.clip_eta(dot(self.n, cython.address(self.shares.w[h, 0]), pulls))
-        if self.shares.criterion[h] == BY_EVIDENCE:
-            mean = dot(self.n, cython.address(self.shares.w[h, 0]), pulls + self.n)
-        else:
-            mean = (self.stream.weight * self.stream.y_mean + 0.5) / (self.stream.weight + 1.0)
-        return self.family.best_eta(mean, self.bounds.eta_low, self.bounds.eta_high)
-
-    def _mean_average(self, pulls):
-        """The eta of the average probability of all rules."""
-        h: cython.Py_ssize_t
-        mean: cython.double = 0.0
-        for h in range(N_SHARES):
-            mean += self.shares.pi[h] * self.family.mean_at(self._average(h, pulls))
-        return self.family.best_eta(mean, self.bounds.eta_low, self.bounds.eta_high)
+    def _average(self, weights, pulls):
+        return self.bounds.clip_eta(dot(self.n, weights, pulls))
 
     def write_model(self, model):
         j: cython.Py_ssize_t
@@ -758,7 +705,6 @@ class MixtureLearner(Engine):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
         rest = {"bounds/": self.bounds, "stream/": self.stream, "shares/": self.shares, "carry/": self.carry}
         rest["relevance/"] = self.relevance
-        rest |= {} if self.evidence is None else {"evidence/": self.evidence}
         last = {"calibration/": self.calibration} if self.quantiles is None else {"errors/": self.quantiles}
         return {**experts, **rest, **last, **({} if self.changes is None else {"changes/": self.changes})}
 
@@ -787,8 +733,6 @@ class MixtureLearner(Engine):
         self.shares.travel(tape)
         self.carry.travel(tape)
         self.relevance.travel(tape)
-        if not self.linked:
-            self.evidence.travel(tape)
         if self.quantiles is not None:
             self.quantiles.travel(tape)
         else:
@@ -798,6 +742,7 @@ class MixtureLearner(Engine):
         if tape.mode == READ:
             self.is_asked = False
             self.is_blended = True
+            self.shares.n_alive = 0
             for m in range(self.M):
                 self.shares.alive[m] = began[m] >= 0
-            self.shares.count()
+                self.shares.n_alive += self.shares.alive[m]

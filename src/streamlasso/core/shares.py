@@ -15,39 +15,29 @@ penalties: it counts as u_m / K at each, and has no neighbours,
     w_m <- (1 - alpha/2) u_m  +  alpha/2 (1/n)
 
 The share is the price of weights that can change quickly: too large where nothing changes, too small where much does.
-And what is a good criterion for one stream is a bad one for another. So N_SHARES rules run side by side, at no cost but
-the weights:
+So N_SHARES of them, a factor of four apart, run side by side, at no cost but the weights. Each has an average of its
+own, and they are themselves weighted by the loss of that: pi_h <- pi_h exp(-l(eta_h)). (The likelihood of a mixture,
+sum w_h exp(-l), would be a poorer criterion: where no expert is right, it rewards experts that differ, and their
+average does not gain.) An expert's weight is `total_mk = sum_h pi_h w_hmk`.
 
-- by loss, in units of the noise that all experts share: safe, but slow to leave what was good for long;
-- the same for the sparse experts alone: where these are right, dense ones are a distraction;
-- by evidence (`evidence.py`), and an expert that restarts alone enters with ENTRY of all weight. Experts that know how
-  large their own errors are replace each other within a few rows; where errors come in bursts, they do so for nothing;
-- the empty model, whatever happens: where there is nothing to learn, all others cost.
-
-Each has an average of its own, and they are themselves weighted by the loss of that: pi_h <- pi_h exp(-l(eta_h)). (The
-likelihood of a mixture, sum w_h exp(-l), would be a poorer criterion: where no expert is right, it rewards experts that
-differ, and their average does not gain.) So a criterion that fails on a stream has no say there after some rows. The
-empty model begins with EMPTY_PRIOR, the three criteria with equal parts of the rest: that there is nothing to learn is
-one hypothesis, that there is something another. An expert's weight is `total_mk = sum_h pi_h w_hmk`. The experts of a
-group lie side by side, from `first[m]` on.
+The experts of a group lie side by side, from `first[m]` on, and so do the weights of one expert: N_LANES of them for
+N_SHARES, so that a loop over shares is one over whole vectors. The last is always 0.
 """
 
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, exp
+from cython.cimports.streamlasso.core.kernels import axpy, dot, exps
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import READ, WEIGHT
 
 from streamlasso.core.state import FIXED, array
 
-#: The shares of each criterion; the empty model has none.
-ALPHAS = (0.25 ** np.arange(1, 8), 0.25 ** np.array([1, 2, 4, 6]), 0.25 ** np.array([2, 4, 6]), np.zeros(1))
-#: The weight with which the rule of the empty model begins.
-EMPTY_PRIOR = 0.5
-#: The weight with which a group of one that restarts enters the rules by evidence.
-ENTRY = cython.declare(cython.double, 0.02)
 #: No share is ruled out for good.
 LEAST_PI = cython.declare(cython.double, 1e-200)
+#: An expert that has lost more than this in one row has next to no weight left, however much it is.
+LARGEST_LOSS = cython.declare(cython.double, 700.0)
+LEAST_SUM = cython.declare(cython.double, 1e-290)
 
 
 @cython.cclass
@@ -59,187 +49,210 @@ class Shares(Stateful):
         array("w", FIXED, FIXED),
     )
 
-    def __cinit__(self, sizes, sparse, has_empty):
-        """`sizes` of the groups; which are `sparse`, the first among them; and whether its first expert is empty."""
+    def __cinit__(self, sizes):
         self.M = len(sizes)
         self.K = max(sizes)
         self.first = np.cumsum([0, *sizes], dtype=np.intp)
         self.n = self.first[self.M]
-        self.alpha = np.concatenate(ALPHAS)
-        shares = [len(alphas) for alphas in ALPHAS]
-        self.criterion = np.repeat(np.arange(N_CRITERIA + 1, dtype=np.intc), shares)
-        empty = EMPTY_PRIOR if has_empty else 0.0
-        prior = [(1.0 - empty) / N_CRITERIA] * N_CRITERIA + [empty]
-        self.pi = np.repeat(np.array(prior) / shares, shares)
-        self.least = np.where(np.asarray(self.pi) > 0.0, LEAST_PI, 0.0)
-        first = np.arange(self.M) == 0
-        self.allowed = np.array([np.ones(self.M), sparse, np.ones(self.M), first], dtype=np.int8)
-        self.w = np.zeros((N_SHARES, self.n))
-        self.total = np.zeros(self.n)
-        self.likelihood = np.zeros(self.n)
-        self.common = np.zeros(self.K)
+        rows: cython.double[:, ::1] = np.zeros((self.n + self.K + 2, N_LANES))
+        numbers: cython.double[:, ::1] = np.zeros((2, self.n))
+        self.lanes = rows[: self.n]
+        self.common = rows[self.n : self.n + self.K]
+        self.half = rows[self.n + self.K]
+        np.asarray(self.half)[:N_SHARES] = 0.5 * 0.25 ** np.arange(1, N_SHARES + 1)
+        self.pi = rows[self.n + self.K + 1, :N_SHARES]
+        self.pi[:] = 1.0 / N_SHARES
+        self.total = numbers[0]
+        self.likelihood = numbers[1]
         self.alive = np.zeros(self.M, dtype=np.int8)
-        self.n_alive = np.zeros(N_CRITERIA + 1, dtype=np.intp)
+        self.n_alive = 0
 
-    def start(self):
-        """All groups that are there have equal weights before any row."""
+    @property
+    def w(self):
+        """(share, expert)"""
+        return np.asarray(self.lanes)[:, :N_SHARES].T
+
+    def start(self, prior):
+        """The first expert has this weight before any row; all groups that are there have equal parts of the rest."""
+        e: cython.Py_ssize_t
         h: cython.Py_ssize_t
         for h in range(N_SHARES):
             self._level(h)
+            for e in range(self.n):
+                self.lanes[e, h] *= 1.0 - prior
+            self.lanes[0, h] += prior
         self._add_up()
-
-    def count(self):
-        """How many groups each criterion has."""
-        c: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        for c in range(N_CRITERIA + 1):
-            self.n_alive[c] = 0
-            for m in range(self.M):
-                self.n_alive[c] += self.alive[m] and self.allowed[c, m]
-
-    def has(self, h, m):
-        """Is group m there, and does the h-th rule give it weight?"""
-        return self.alive[m] and self.allowed[self.criterion[h], m]
 
     def _level(self, h):
         e: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        n_alive: cython.double = self.n_alive[self.criterion[h]]
         for m in range(self.M):
             for e in range(self.first[m], self.first[m + 1]):
-                self.w[h, e] = self.has(h, m) / (n_alive * self._size(m))
-        if self.criterion[h] == EMPTY:
-            for e in range(self.n):
-                self.w[h, e] = e == 0
+                self.lanes[e, h] = self.alive[m] / (self.n_alive * cython.cast(cython.double, self._size(m)))
 
     def _size(self, m):
         return self.first[m + 1] - self.first[m]
 
     def enter(self, m):
-        """A group joins with weight 0; the share will give it some. By evidence a group of one begins with ENTRY."""
-        e: cython.Py_ssize_t
-        h: cython.Py_ssize_t
+        """A group joins with weight 0; the share will give it some."""
         self.alive[m] = 1
-        self.count()
-        if self._size(m) > 1 or self.K == 1:
-            return
-        for h in range(N_SHARES):
-            if self.criterion[h] == BY_EVIDENCE:
-                for e in range(self.n):
-                    self.w[h, e] *= 1.0 - ENTRY
-                self.w[h, self.first[m]] = ENTRY
-        self._add_up()
+        self.n_alive += 1
 
     def leave(self, m):
         """A group leaves; its weight goes to all others in proportion."""
         e: cython.Py_ssize_t
-        h: cython.Py_ssize_t
         self.alive[m] = 0
-        self.count()
-        for h in range(N_SHARES):
-            for e in range(self.first[m], self.first[m + 1]):
-                self.w[h, e] = 0.0
-            self._normalise(h)
+        self.n_alive -= 1
+        for e in range(self.n):
+            self.likelihood[e] = 0.0 if self.first[m] <= e < self.first[m + 1] else 1.0
+        self._reweigh()
         self._add_up()
 
-    def _normalise(self, h):
-        """The weights of a share add up to 1; equal ones where none is left."""
+    def _reweigh(self):
+        """The weights times the likelihoods; those of a share add up to 1, and are equal ones where none is left."""
+        e: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        x: cython.double
+        kept: cython.double[N_LANES]
+        row: cython.p_double = cython.address(self.lanes[0, 0])
+        for h in range(N_LANES):
+            kept[h] = 0.0
+        for e in range(self.n):
+            x = self.likelihood[e]
+            for h in range(N_LANES):
+                row[h] *= x
+                kept[h] += row[h]
+            row += N_LANES
+        for h in range(N_LANES):
+            if h < N_SHARES and not kept[h] > 0.0:
+                self._level(h)
+            if kept[h] < LEAST_SUM:
+                self._add_to_one(h)
+                kept[h] = 1.0
+            kept[h] = 1.0 / kept[h]
+        row = cython.address(self.lanes[0, 0])
+        for e in range(self.n):
+            for h in range(N_LANES):
+                row[h] *= kept[h]
+            row += N_LANES
+
+    def _add_to_one(self, h):
+        """The weights of a share that are so small that the inverse of their sum might not be finite."""
         e: cython.Py_ssize_t
         kept: cython.double = 0.0
-        w: cython.p_double = cython.address(self.w[h, 0])
         for e in range(self.n):
-            kept += w[e]
-        if not kept > 0.0:
-            self._level(h)
-            return
-        kept = 1.0 / kept
+            kept += self.lanes[e, h]
         for e in range(self.n):
-            w[e] *= kept
+            self.lanes[e, h] /= kept if kept > 0.0 else 1.0
 
     def update(self, loss, share_loss):
-        """The rule above, from the losses of the experts (by loss, by evidence) and of the rules' averages. The least
-        of each is 0; an expert's infinite one takes all weight."""
+        """The rule above, from the losses of the experts and of the shares' averages. The least of each is 0; an
+        expert's infinite one takes all weight."""
         e: cython.Py_ssize_t
         h: cython.Py_ssize_t
         total: cython.double = 0.0
-        w: cython.p_double
-        likelihood: cython.p_double = cython.address(self.likelihood[0])
-        self._likelihoods(cython.address(loss[0, 0]))
+        scratch: cython.p_double = cython.address(self.total[0])
+        for e in range(self.n):
+            scratch[e] = max(-loss[e], -LARGEST_LOSS)
+        exps(self.n, scratch, cython.address(self.likelihood[0]))
+        for e in range(self.n):
+            if not loss[e] < INFINITY:
+                self.likelihood[e] = 0.0
+        self._reweigh()
+        self._add_groups()
+        self._share_out()
         for h in range(N_SHARES):
             self.pi[h] *= exp(-share_loss[h])
             total += self.pi[h]
-            if self.criterion[h] == EMPTY:
-                continue
-            if self.criterion[h] == BY_EVIDENCE and self.criterion[h - 1] != BY_EVIDENCE:
-                self._likelihoods(cython.address(loss[1, 0]))
-            w = cython.address(self.w[h, 0])
-            for e in range(self.n):
-                w[e] *= likelihood[e]
-            self._normalise(h)
-            self._share_out(h)
         for h in range(N_SHARES):
-            self.pi[h] = max(self.pi[h] / total, self.least[h]) if total > 0.0 else 1.0 / N_SHARES
+            self.pi[h] = max(self.pi[h] / total, LEAST_PI) if total > 0.0 else 1.0 / N_SHARES
         self._add_up()
 
-    def _likelihoods(self, loss):
-        e: cython.Py_ssize_t
-        for e in range(self.n):
-            self.likelihood[e] = exp(-loss[e]) if loss[e] < INFINITY else 0.0
-
-    def _share_out(self, h):
+    def _share_out(self):
         """Half of the share to the other groups, half to the neighbouring penalties."""
+        h: cython.Py_ssize_t
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         K: cython.Py_ssize_t = self.K
-        before: cython.double
         here: cython.double
         u: cython.p_double
-        half: cython.double = 0.5 * self.alpha[h]
-        part: cython.double = half / self.n_alive[self.criterion[h]]
-        self._add_groups(cython.address(self.w[h, 0]), part)
+        common: cython.p_double
+        after: cython.p_double
+        half: cython.double[N_LANES]
+        before: cython.double[N_LANES]
+        for h in range(N_LANES):
+            half[h] = self.half[h]
         for m in range(self.M):
-            u = cython.address(self.w[h, self.first[m]])
-            if not self.has(h, m):
+            u = cython.address(self.lanes[self.first[m], 0])
+            if not self.alive[m]:
                 continue
             if self._size(m) < K:
-                u[0] = (1.0 - half) * u[0] + part
+                for h in range(N_LANES):
+                    u[h] = (1.0 - half[h]) * u[h] + half[h] / self.n_alive
                 continue
-            before = u[0]
+            for h in range(N_LANES):
+                before[h] = u[h]
+            common = cython.address(self.common[0, 0])
             for k in range(K):
-                here = u[k]
-                u[k] = (1.0 - 2.0 * half) * here + self.common[k]
-                u[k] += 0.5 * half * (before + (u[k + 1] if k + 1 < K else here))
-                before = here
+                after = u + N_LANES if k + 1 < K else u
+                for h in range(N_LANES):
+                    here = u[h]
+                    u[h] = (1.0 - 2.0 * half[h]) * here + common[h] + 0.5 * half[h] * (before[h] + after[h])
+                    before[h] = here
+                common += N_LANES
+                u += N_LANES
 
-    def _add_groups(self, w, part):
-        """common_k: this part of what all groups have at the k-th penalty."""
+    def _add_groups(self):
+        """common_k: the part of the other groups of what all groups have at the k-th penalty."""
+        h: cython.Py_ssize_t
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        single: cython.double = 0.0
-        for k in range(self.K):
-            self.common[k] = 0.0
+        u: cython.p_double
+        common: cython.p_double = cython.address(self.common[0, 0])
+        single: cython.double[N_LANES]
+        for h in range(N_LANES):
+            single[h] = 0.0
+        for k in range(self.K * N_LANES):
+            common[k] = 0.0
         for m in range(self.M):
+            u = cython.address(self.lanes[self.first[m], 0])
             if self._size(m) < self.K:
-                single += w[self.first[m]] / self.K
+                for h in range(N_LANES):
+                    single[h] += u[h]
                 continue
-            for k in range(self.K):
-                self.common[k] += w[self.first[m] + k]
+            axpy(self.K * N_LANES, 1.0, u, common)
         for k in range(self.K):
-            self.common[k] = part * (self.common[k] + single)
+            for h in range(N_LANES):
+                common[h] = self.half[h] / self.n_alive * (common[h] + single[h] / self.K)
+            common += N_LANES
+
+    def averages(self, pulls, out):
+        """Each share's average of what the experts predict."""
+        e: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        x: cython.double
+        sums: cython.double[N_LANES]
+        row: cython.p_double = cython.address(self.lanes[0, 0])
+        for h in range(N_LANES):
+            sums[h] = 0.0
+        for e in range(self.n):
+            x = pulls[e]
+            for h in range(N_LANES):
+                sums[h] += row[h] * x
+            row += N_LANES
+        for h in range(N_SHARES):
+            out[h] = sums[h]
 
     def _add_up(self):
         e: cython.Py_ssize_t
         h: cython.Py_ssize_t
-        pi: cython.double
-        w: cython.p_double
-        total: cython.p_double = cython.address(self.total[0])
+        pi: cython.double[N_LANES]
+        row: cython.p_double = cython.address(self.lanes[0, 0])
+        for h in range(N_LANES):
+            pi[h] = self.pi[h] if h < N_SHARES else 0.0
         for e in range(self.n):
-            total[e] = 0.0
-        for h in range(N_SHARES):
-            pi = self.pi[h]
-            w = cython.address(self.w[h, 0])
-            for e in range(self.n):
-                total[e] += pi * w[e]
+            self.total[e] = dot(N_LANES, row, pi)
+            row += N_LANES
 
     def weight_of(self, m):
         """The weight of a group."""
@@ -250,8 +263,17 @@ class Shares(Stateful):
         return total
 
     def travel(self, tape):
-        """Which groups are there, their owner knows."""
+        """Share by share. Which groups are there, their owner knows."""
+        e: cython.Py_ssize_t
+        h: cython.Py_ssize_t
+        row: cython.p_double = cython.address(self.likelihood[0])
         tape.doubles(cython.address(self.pi[0]), N_SHARES, WEIGHT)
-        tape.doubles(cython.address(self.w[0, 0]), N_SHARES * self.n, WEIGHT)
+        for h in range(N_SHARES):
+            for e in range(self.n):
+                row[e] = self.lanes[e, h]
+            tape.doubles(row, self.n, WEIGHT)
+            if tape.mode == READ:
+                for e in range(self.n):
+                    self.lanes[e, h] = row[e]
         if tape.mode == READ:
             self._add_up()

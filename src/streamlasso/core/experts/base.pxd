@@ -33,7 +33,6 @@ cdef class Experts(Stateful):
     cdef int restart(self, Scaler seen, double eta, Py_ssize_t turn) except -1 nogil
     cdef double lam_of(self, Py_ssize_t k) except? -1 nogil
     cdef double lam_max_of(self) except? -1 nogil
-    cdef double spread_of(self, Py_ssize_t k) except? -1 nogil
     cdef double size_of(self) except? -1 nogil
     cdef int code_of(self, Py_ssize_t k) except? -1 nogil
     cdef int _missing(self, const char* name) except -1 nogil

@@ -7,7 +7,6 @@ with a subclass of `Experts` and a function `groups`, and its name in KINDS (`__
 
 import cython
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
 
 @cython.cclass
@@ -21,10 +20,6 @@ class Experts(Stateful):
     exact = False
     #: Whether the first of them has no features.
     first_is_empty = False
-    #: Of those that restart one does every so many rows, at least; it is young, and stays, for so many rows: enough to
-    #: learn from, and a few to be evaluated on.
-    every = 4
-    young = FIRST_ROWS + 2
 
     def predict(self, x, eta):
         """eta of each expert."""
@@ -54,10 +49,6 @@ class Experts(Stateful):
     def lam_max_of(self):
         """The least penalty that leaves the model empty."""
         return self._missing(b"lam_max_of")
-
-    def spread_of(self, k):
-        """The variance of what the k-th expert predicted last, in units of the noise."""
-        return self._missing(b"spread_of")
 
     def size_of(self):
         """The effective number of rows in the memory."""

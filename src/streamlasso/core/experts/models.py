@@ -82,9 +82,6 @@ class ModelExperts(Experts):
     def lam_max_of(self):
         return self.learner.objective.lam_max
 
-    def spread_of(self, k):
-        return (1.0 + self.learner.objective.active.factor.k) / max(self.size_of(), 1.0)
-
     def size_of(self):
         return self.learner.objective.effective_size()
 

@@ -9,7 +9,7 @@ from streamlasso.core.objective cimport LeastSquares
 cdef class Path(LeastSquares):
     cdef public Py_ssize_t leader
     cdef Py_ssize_t n
-    cdef bint quadratic, expands_numbers
+    cdef bint quadratic
     cdef double predicted, eta_low, eta_high
     cdef readonly double[::1] lam, intercepts
     cdef readonly int[::1] code

@@ -31,11 +31,8 @@ from streamlasso.memories import Forgetting
 
 #: A solution that is `age` rows old lacks a share age/n of what its memory knows, and so much of its part in the
 #: mixture: it is solved again where weight * age / n exceeds STALE, where its weight is MATTERS, or after STALE_ROWS.
-#: Counts and positive numbers are expanded where the solutions of their memory predict: there, while a memory has no
-#: more than EXACT_ROWS, none is stale.
 STALE = cython.declare(cython.double, 3e-4)
 MATTERS = cython.declare(cython.double, 0.05)
-EXACT_ROWS = cython.declare(cython.double, 30.0)
 #: A lasso with more active features than this share of its rows interpolates; no smaller penalty is tried, unless it
 #: has so few of them that it is cheap.
 MOST_ACTIVE = cython.declare(cython.double, 2.0 / 3.0)
@@ -76,7 +73,6 @@ class Path(LeastSquares):
         self.power = numbers[2 * n : 3 * n]
         np.asarray(self.power)[:] = powers
         self.z = numbers[3 * n :]
-        self.expands_numbers = self.family.has_scale and not self.family.quadratic
         self.code = np.full(self.n, WAITING, dtype=np.intc)
         self.age = np.zeros(self.n, dtype=np.intp)
         self.actives = ActiveSets([self.active, *(ActiveSet(self.p, self.active) for _ in range(1, self.n))])
@@ -185,8 +181,6 @@ class Path(LeastSquares):
         """Whether the k-th solution has to be solved again."""
         if self.code[k] == WAITING or weight >= MATTERS or self.age[k] >= STALE_ROWS:
             return True
-        if self.expands_numbers and self.effective_size() <= EXACT_ROWS:
-            return True
         return weight * self.age[k] > STALE * self.effective_size()
 
     def _saturated(self, k):
@@ -293,10 +287,6 @@ class PathExperts(Experts):
 
     def lam_max_of(self):
         return self.path.lam_max
-
-    def spread_of(self, k):
-        """As of least squares on the active features."""
-        return (1.0 + cython.cast(ActiveSet, self.path.actives.at[k]).factor.k) / max(self.size_of(), 1.0)
 
     def size_of(self):
         return self.path.effective_size()

@@ -8,15 +8,14 @@ from streamlasso.families.base cimport Family
 cdef class RidgeExperts(Experts):
     cdef readonly Py_ssize_t p
     cdef Family family
-    cdef bint fit_intercept, standardize, quadratic, classes, fresh
+    cdef bint fit_intercept, standardize, quadratic
     cdef double[::1] kappas, penalty_factor
-    cdef public double kappa, rows, v
+    cdef public double kappa, rows
     cdef readonly double[::1] P, b, centre
     cdef double[::1] z, q
 
     cdef double _precision(self, Py_ssize_t j, double deviation, double common) noexcept nogil
     cdef int _take(self, const double* x, double y, double weight, double low, double high) except -1 nogil
-    cdef int _look(self, const double* x) noexcept nogil
     cdef double _spread(self) noexcept nogil
     cdef void _shrink(self, double gain) noexcept nogil
     cdef double _eta(self, const double* x) noexcept nogil

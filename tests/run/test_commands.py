@@ -62,7 +62,7 @@ def test_a_run_prints_the_losses(whole):
 
 def test_a_run_leaves_its_files(whole):
     folder, _, _ = whole
-    names = ["coefficients.parquet", "figure.png", "figure.svg", "model.safetensors", "predictions.csv"]
+    names = ["changes.csv", "coefficients.parquet", "figure.png", "figure.svg", "model.safetensors", "predictions.csv"]
     assert sorted(path.name for path in (folder / "out").iterdir()) == [*names, "report.html", "trace.parquet"]
     predicted = csv.read_csv(folder / "out" / "predictions.csv")
     assert predicted.column_names == ["row", "time", "y", "prediction"]

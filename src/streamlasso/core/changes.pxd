@@ -25,6 +25,7 @@ cdef enum:
 cdef class Changes(Stateful):
     cdef Family family
     cdef readonly Py_ssize_t p
+    cdef Py_ssize_t more
     cdef public double score_limit, surprise_limit
     cdef bint scaled, restarted
     cdef double[::1] factors, decay, ratio, odds, log_ratio, tail, constant

@@ -144,6 +144,7 @@ class Changes(Stateful):
 
     def __cinit__(self, p: int, family, false_alarms: float):
         self.p = p
+        self.more = min(p, MOST_MORE)
         self.family = family
         share = 1.0 if family is not None else SEQUENCE_SHARE
         self.score_limit, self.surprise_limit = limits(share * false_alarms, p)
@@ -309,7 +310,7 @@ class Changes(Stateful):
         q: cython.Py_ssize_t
         largest: cython.double = 0.0
         for q in range(N_RATIOS):
-            if self.sums[q] <= 0.0 or self.age <= 0:
+            if self.sums[q] <= 0.0 or self.age <= self.more:
                 self.sums[q] = 0.0
                 self.since[q] = self.n + 1
             if self.sums[q] > largest:
@@ -343,7 +344,7 @@ class Changes(Stateful):
                 if found > largest * V[j]:
                     largest = found / V[j]
                     self.feature = j
-        return sqrt(largest) if self.age > 0 else 0.0
+        return sqrt(largest) if self.age > self.more else 0.0
 
     def _measure(self, x, score, variance):
         """How the noise goes with each feature; at first as if it did not."""
@@ -390,7 +391,7 @@ class Changes(Stateful):
         memset(cython.address(self.S[0, 0]), 0, N_WINDOWS * (self.p + 1) * cython.sizeof(cython.double))
         memset(cython.address(self.V[0, 0]), 0, N_WINDOWS * (self.p + 1) * cython.sizeof(cython.double))
         memset(cython.address(self.sums[0]), 0, N_RATIOS * cython.sizeof(cython.double))
-        self.age = -PAUSE - min(self.p, MOST_MORE)
+        self.age = -PAUSE
         self.n_scale = min(self.n_scale, 10.0)
         self.n_held = 0
 
@@ -515,7 +516,7 @@ class Changes(Stateful):
         tape.number(cython.address(self.n_scale), WEIGHT)
         tape.number(cython.address(self.usual), WEIGHT)
         rows: cython.Py_ssize_t = tape.count(cython.address(self.n))
-        tape.indices(cython.address(self.age), 1, -START - PAUSE - MOST_MORE, rows + 1)
+        tape.indices(cython.address(self.age), 1, -START - PAUSE, rows + 1)
         tape.index(cython.address(self.n_held), MOST_HELD + 1)
         tape.index(cython.address(self.alarm_row), rows + 1)
         tape.index(cython.address(self.alarm_start), rows + 1)

@@ -142,7 +142,7 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
         >>> y = np.array(["low", "middle", "top"])[np.digitize(X[:, 0] + 0.3 * rng.normal(size=1000), [-1, 1])]
         >>> model = RAPClassifier().fit(X, y)
         >>> model.classes_[model.predict_set([[2.0, 0.0]], coverage=0.9)[0]]
-        array(['top'], dtype='<U6')
+        array(['middle', 'top'], dtype='<U6')
         >>> model.classes_[model.predict_set([[1.0, 0.0]], coverage=0.9)[0]]
         array(['middle', 'top'], dtype='<U6')
         """

@@ -84,6 +84,7 @@ def sets_of(shares: np.ndarray, coverage: float) -> np.ndarray:
     """(row, class): is it in the smallest set of classes that has this probability?
 
     >>> import numpy as np
+    >>> from streamlasso.estimators.multiclass import sets_of
     >>> sets_of(np.array([[0.7, 0.1, 0.2], [0.0, 0.05, 0.95]]), 0.9)
     array([[ True, False,  True],
            [False, False,  True]])

@@ -51,6 +51,11 @@ class Wide(SparseRows):
 
     family : of the response. fixed_units : as in `Units`. most : features that are kept, at most.
     memory : a key of ADMITTED_AT.
+
+    >>> from streamlasso.core.wide.model import Wide
+    >>> from streamlasso.families import Binomial
+    >>> Wide(Binomial()).n_seen
+    0
     """
 
     def __cinit__(self, family, experts=16, most=MOST, memory="full", fixed_units=True):
@@ -494,7 +499,14 @@ class Wide(SparseRows):
 
 
 def revive(settings, state, names=None):
-    """A model in this state; `names` are those of its keys, where they are kept."""
+    """A model in this state; `names` are those of its keys, where they are kept.
+
+    >>> from streamlasso.core.wide.model import Wide, revive
+    >>> from streamlasso.families import Binomial
+    >>> model = Wide(Binomial())
+    >>> revive(model.settings, model.state()).n_seen
+    0
+    """
     model = Wide(**settings)
     model.restore(state)
     model.names = names

@@ -85,7 +85,7 @@ def sets_of(shares: np.ndarray, coverage: float) -> np.ndarray:
 
     >>> import numpy as np
     >>> from streamlasso.estimators.multiclass import sets_of
-    >>> sets_of(np.array([[0.7, 0.1, 0.2], [0.0, 0.05, 0.95]]), 0.9)
+    >>> sets_of(np.array([[0.7, 0.1, 0.2], [0.0, 0.05, 0.95]]), 0.85)
     array([[ True, False,  True],
            [False, False,  True]])
     """

@@ -306,9 +306,10 @@ class Changes(Stateful):
         return self._largest_sum()
 
     def _largest_sum(self):
-        """No sum is below 0; `started` is where the largest one began."""
+        """No sum is below 0; `started` is where the largest one began, the next row if all are 0."""
         q: cython.Py_ssize_t
         largest: cython.double = 0.0
+        self.started = self.n + 1
         for q in range(N_RATIOS):
             if self.sums[q] <= 0.0 or self.age <= self.more:
                 self.sums[q] = 0.0

@@ -135,10 +135,10 @@ class RunPage:
         return [f"live at {self.address}"]
 
     def stay(self) -> None:
-        warn(f"The page stays at {self.address}; Ctrl-C ends it.")
         came = threading.Event()
         before = {number: signal.signal(number, lambda *_: came.set()) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
+            warn(f"The page stays at {self.address}; Ctrl-C ends it.")
             while not came.wait(0.5):
                 pass
         finally:

@@ -177,7 +177,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _false_alarms(value: Any, tuner: Tuner) -> float:
-    """None is 1 where models compete. One model is there for speed, and looking costs half as much as learning."""
+    """None is 1 where models compete. One model is there for speed, and looking costs as much as learning."""
     return float(tuner.competes) if value is None else refuse_false_alarms("false_alarms =", value)
 
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from oracles.changes import faded_sums, page_sums, surprise
-from streamlasso import RAPClassifier, RAPRegressor
+from streamlasso import RAPClassifier, RAPRegressor, families
+from streamlasso.core.attribution import OFFSET, RESPONSE, found_in
 from streamlasso.core.changes import Changes, limits
 from streamlasso.families import Gaussian
+from streamlasso.simulate import simulate
 from streamlasso.tuners import LogRMS
 
 LOSS, SCORE, SURPRISE = 2, 3, 4
@@ -154,3 +156,26 @@ def test_the_last_32_changes_are_kept():
     found = changes.list()
     assert len(found) in (32, 33) and [change.detected for change in found] == sorted(c.detected for c in found)
     assert all(change.row % 200 in (199, 0, 1) for change in found)
+
+
+@pytest.mark.parametrize("far", [10.0, 400.0, 1e4, 1e30])
+@pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rows_that_a_model_misses_by_far_still_have_an_answer(family, far):
+    """It is found while rows are learnt, so that an error here would end the learning."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3))
+    notes = np.zeros((40, 5))
+    notes[:, RESPONSE] = np.maximum(family.sample(rng, X[:, 0]), 1e-9)
+    notes[:, OFFSET] = far * np.where(np.arange(40) < 20, 1.0, -1.0)
+    for feature in (-1, 1):
+        change = found_in(np.arange(40), X, notes, lambda row: np.zeros(4), family, 30, 20, feature, np.zeros(3))
+        numbers = [change.loss, *change.probability.values(), *sum(change.features.values(), ())]
+        assert np.all(np.isfinite(numbers)) and sum(change.probability.values()) == pytest.approx(1.0)
+
+
+def test_classes_that_are_nearly_certain_are_learnt_through_a_change():
+    stream = simulate(0, n_features=12, lengths=(150, 150), densities=(0.8, 0.2))
+    eta = np.einsum("ij,ij->i", stream.X, stream.beta) / 3
+    y = np.maximum(families.Binomial().sample(np.random.default_rng(1), eta), 1e-9)
+    assert RAPRegressor("binomial").fit(stream.X, y).n_seen_ == 300

@@ -21,6 +21,9 @@ MARGIN = 3.0
 MOST_NAMED, MOST_ROWS = 16, 24
 #: Rows before and after those that are at least this likely are left out.
 LEAST_CHANCE = 0.001
+#: Beyond these a link, what a model misses and a gain in log-likelihood count as this far out, so that all sums are
+#: finite: an answer about a wild row may be poor, but learning goes on.
+MOST_ETA, MOST_MISSED, MOST_GAIN = 100.0, 1e50, 1e12
 #: Columns of the notes about a row, as in `changes.pxd`.
 RESPONSE, OFFSET, LOSS, SCORE, SURPRISE = range(5)
 #: What a record holds as numbers: this, then the places and effects of features, then probabilities.
@@ -134,11 +137,12 @@ def _missed(notes: np.ndarray, X: np.ndarray, model: np.ndarray, family: Any) ->
     eta = notes[:, OFFSET] + model[0] + X @ model[1:]
     if family is None or family.quadratic:
         return notes[:, RESPONSE] - eta, np.ones(len(eta))
+    eta = np.clip(eta, -MOST_ETA, MOST_ETA)
     pairs = list(zip(notes[:, RESPONSE].tolist(), eta.tolist(), strict=True))
     slope = np.array([family.slope(y, at) for y, at in pairs])
     curvature = np.array([family.curvature(y, at) for y, at in pairs])
     weight = np.maximum(curvature, 1e-3 * curvature.max(initial=1e-300))
-    return -slope / weight, weight
+    return np.clip(-slope / weight, -MOST_MISSED, MOST_MISSED), weight
 
 
 def _moves(design: np.ndarray, target: np.ndarray, weight: np.ndarray, family: Any) -> tuple[dict[int, float], float]:
@@ -186,7 +190,9 @@ def _gains(
         ratio = max(float(np.mean(surprise[begin:])), 1.1)
         return surprise * (1.0 - 1.0 / ratio) - np.log(ratio)
     fitted = design[:, [j + 1 for j in moved]] @ np.array(list(moved.values()))
-    return 0.5 * weight * (target**2 - (target - fitted) ** 2) / noise
+    with np.errstate(over="ignore", invalid="ignore"):
+        gains = 0.5 * weight * (target**2 - (target - fitted) ** 2) / noise
+    return np.clip(np.nan_to_num(gains), -MOST_GAIN, MOST_GAIN)
 
 
 def _chances(gains: np.ndarray) -> np.ndarray:

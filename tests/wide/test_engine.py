@@ -223,7 +223,7 @@ def test_rare_features_get_no_record(memory):
 HOSTILE = {
     "in order": np.arange(20_000),
     "the same low bits": np.arange(20_000) << 16,
-    "the same high bits": (1 << 31) - 1 - np.arange(20_000) * 3,
+    "the same high bits": (1 << 31) - 2 - np.arange(20_000) * 3,
     "few bits": np.array([(1 << a) | (1 << b) | (1 << c) for a in range(31) for b in range(a) for c in range(b)]),
     "multiples of a prime": np.arange(1, 20_000) * 104_729 % (2**31 - 1),
 }
@@ -265,3 +265,13 @@ def test_names_are_hashed_as_python_does_with_the_same_key():
         pytest.skip(f"this Python hashes by {algorithm}")
     assert [hash_of(name, 0, 0) for name in names[1:]] == eval(hashes)
     assert hash_of(b"", 0x0706050403020100, 0x0F0E0D0C0B0A0908) == 0xABAC0158050FC4DC
+
+
+def test_what_makes_room_is_never_in_the_row_that_needs_it():
+    X = np.zeros((21, 40))
+    X[:20, :20] = np.eye(20)
+    X[20, [*range(10), *range(30, 40)]] = 1.0
+    model = WideClassifier(max_features=20).partial_fit(X, np.arange(21) % 2)
+    live = model.models_[0].table.keys().tolist()
+    assert set(range(10)) < set(live)
+    assert set(live) == {*range(10), *range(30, 40)}

@@ -231,6 +231,17 @@ def test_columns_beyond_31_bits_are_refused():
         WideClassifier().partial_fit(X, [1], classes=[0, 1])
 
 
+@pytest.mark.parametrize("column", [-1, 30])
+def test_columns_that_are_not_there_are_refused(column):
+    model = WideClassifier().partial_fit(np.eye(30), np.arange(30) % 2)
+    before = model.to_bytes()
+    X = sparse.csr_array((np.ones(1), np.array([0]), np.array([0, 1])), shape=(1, 30))
+    X.indices[0] = column
+    with pytest.raises(ValueError, match=f"column {column}, and 30 columns"):
+        model.partial_fit(X, [1])
+    assert model.to_bytes() == before
+
+
 def test_counts_are_not_negative():
     with pytest.raises(ValueError, match="count"):
         WideRegressor("poisson").partial_fit([[1.0]], [-1.0])

@@ -154,6 +154,17 @@ def test_after_a_refusal_nothing_has_changed(x, words):
     assert model.to_bytes() == before
 
 
+@pytest.mark.parametrize("x", [None, "abc", 1.0, [("a", 1.0)]])
+def test_a_row_is_a_dict(x):
+    model = taught(WideClassifier(), [{"a": 1.0}, {"b": 1.0}], [0, 1])
+    before = model.to_bytes()
+    with pytest.raises(ValueError, match="a row is a dict"):
+        model.learn_one(x, 1)
+    with pytest.raises(ValueError, match="a row is a dict"):
+        model.predict_one(x)
+    assert model.to_bytes() == before
+
+
 def test_labels_of_numpy_are_plain():
     model = taught(WideClassifier(), [{"a": 1.0}, {"b": 1.0}], [np.int64(3), np.str_("x")])
     assert [type(label) for label in WideClassifier.from_bytes(model.to_bytes()).classes_] == [int, str]

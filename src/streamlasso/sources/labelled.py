@@ -3,12 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import numpy as np
 import pyarrow
 
-from streamlasso.sources.base import Block
-from streamlasso.sources.lines import BYTE_ORDER_MARK
+from streamlasso.sources.base import FIRST_ROWS, FIRST_ROWS_OF_PIPE, BadRows, Block
+from streamlasso.sources.lines import BYTE_ORDER_MARK, Bytes, whole_lines
+
+
+class Labelled:
+    """One row per line: its label and, as text, the features, which an encoder reads (`encoding/sparse_columns.py`).
+
+    target, sparse : the column that is predicted if none is named; columns of many features, and how they are written
+    """
+
+    names: ClassVar[tuple[str, ...]]
+    target: ClassVar[str] = "label"
+    sparse: ClassVar[dict[str, str]]
+
+    def __init__(self, stream: Bytes, bad_rows: BadRows, *, live: bool = False) -> None:
+        self.columns = list(self.names)
+        self.n_first = FIRST_ROWS_OF_PIPE if live else FIRST_ROWS
+        self._lines = whole_lines(stream, bad_rows, quoted=False, live=live)
+
+    def blocks(self) -> Iterator[Block]:
+        return _blocks_of(self._lines, self.columns, self._cells)
+
+    @staticmethod
+    def _cells(line: str) -> list[str | None] | None:
+        """Those of a line that is not empty; None is no row."""
+        raise NotImplementedError
 
 
 def first_lines(start: bytes) -> Iterator[bytes]:
@@ -17,10 +42,10 @@ def first_lines(start: bytes) -> Iterator[bytes]:
     return (line.strip() for line in lines if line.strip())
 
 
-def blocks_of(
+def _blocks_of(
     texts: Iterator[tuple[int, bytes]], columns: list[str], cells_of: Callable[[str], list[str | None] | None]
 ) -> Iterator[Block]:
-    """Rows of text cells. `cells_of` takes a line that is not empty; None is no row."""
+    """Rows of text cells."""
     seen = 0
     for first, text in texts:
         lines: list[int] = []

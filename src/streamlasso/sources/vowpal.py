@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import ClassVar
 
-from streamlasso.sources.base import FIRST_ROWS, FIRST_ROWS_OF_PIPE, BadRows, Block
-from streamlasso.sources.labelled import blocks_of, first_lines
-from streamlasso.sources.lines import Bytes, is_text, whole_lines
+from streamlasso.sources.labelled import Labelled, first_lines
+from streamlasso.sources.lines import is_text
 from streamlasso.sources.svmlight import NUMBER
 
 #: Before the first bar: numbers, then maybe a tag that touches the bar or begins with a quote.
@@ -17,22 +15,17 @@ LABELLED = re.compile(rb"%b(?:[ \t]+%b){0,2}[ \t]+(?:'?[^\s|:]*|'[^\s|]*[ \t]+)\
 UNLABELLED = re.compile(rb"(?:'\S*[ \t]*)?\|[^\s|]*[ \t](?!.*[ \t]\|[ \t])[^|]*[^|\s]")
 
 
-class Vowpal:
-    """The columns are the label, the weight of the row, and, as text, the features from the first bar on.
+class Vowpal(Labelled):
+    """The columns are the label, the weight of the row, and the features from the first bar on.
 
-    target, sparse, weight : as in `Svmlight`; the column of weights
+    weight : the column of weights
     """
 
     format = "Vowpal Wabbit text"
     extensions: ClassVar[tuple[str, ...]] = (".vw",)
-    target: ClassVar[str] = "label"
+    names: ClassVar[tuple[str, ...]] = ("label", "weight", "features")
     weight: ClassVar[str] = "weight"
     sparse: ClassVar[dict[str, str]] = {"features": "namespaces"}
-
-    def __init__(self, stream: Bytes, bad_rows: BadRows, *, live: bool = False) -> None:
-        self.columns = ["label", "weight", "features"]
-        self.n_first = FIRST_ROWS_OF_PIPE if live else FIRST_ROWS
-        self._lines = whole_lines(stream, bad_rows, quoted=False, live=live)
 
     @staticmethod
     def recognises(start: bytes) -> bool:
@@ -41,15 +34,12 @@ class Vowpal:
         line = next(first_lines(start), b"")
         return bool(LABELLED.match(line) or UNLABELLED.match(line))
 
-    def blocks(self) -> Iterator[Block]:
-        return blocks_of(self._lines, self.columns, _cells)
-
-
-def _cells(line: str) -> list[str | None]:
-    """Label, weight and features. A tag is left out; a third number, the prediction to start from, is in the weight,
-    which then is no number."""
-    head, bar, features = line.partition("|")
-    words = head.split()
-    tagged = words and (words[-1].startswith("'") or not head[-1:].isspace())
-    words = words[:-1] if tagged else words
-    return [words[0] if words else None, " ".join(words[1:]) or None, bar + features]
+    @staticmethod
+    def _cells(line: str) -> list[str | None]:
+        """Label, weight and features. A tag is left out; a third number, the prediction to start from, is in the
+        weight, which then is no number."""
+        head, bar, features = line.partition("|")
+        words = head.split()
+        tagged = words and (words[-1].startswith("'") or not head[-1:].isspace())
+        words = words[:-1] if tagged else words
+        return [words[0] if words else None, " ".join(words[1:]) or None, bar + features]

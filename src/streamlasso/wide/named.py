@@ -155,9 +155,10 @@ class WideClassifier(_Named, base.Classifier):
         """The probability of each class, given a row."""
         if len(self.classes_) < 2:
             return dict.fromkeys(self.classes_, 1.0)
+        if len(self.classes_) == 2:
+            mean = self.models_[0].predict_named(x)
+            return {self.classes_[0]: 1.0 - mean, self.classes_[1]: mean}
         means = [model.predict_named(x) for model in self.models_]
-        if len(means) == 1:
-            return {self.classes_[0]: 1.0 - means[0], self.classes_[1]: means[0]}
         total = sum(means)
         if total == 0:
             return dict.fromkeys(self.classes_, 1.0 / len(means))

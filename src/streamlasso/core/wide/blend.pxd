@@ -33,13 +33,17 @@ cdef class Blend:
     cdef readonly Py_ssize_t n
     cdef Py_ssize_t d
     cdef Units units
-    cdef double[:, ::1] w, theta
-    cdef double[:, :, ::1] P
-    cdef double[::1] pi, f, out, loss, row, mean
+    cdef double[:, ::1] w, theta, P
+    cdef double[::1] pi, f, out, row
+    #: Of the experts, then of the outputs.
+    cdef double[::1] y, eta, mean, loss, slope, curvature
     cdef double t
 
     cdef double combine(self, const double* m) except? -1
     cdef int learn(self, double y, const double* m, double weight) except -1
     cdef double _pooled(self, Py_ssize_t n, const double* w, const double* mean) except? -1
-    cdef int _reweigh(self, Py_ssize_t n, double* w, const double* loss, double share, double weight) except -1
-    cdef int _newton(self, Py_ssize_t s, double y, double weight) except -1
+    cdef void _to_likelihoods(self, Py_ssize_t first, Py_ssize_t n, double weight) noexcept
+    cdef void _newton(self, Py_ssize_t s, double weight) noexcept
+
+
+cdef void share_back(Py_ssize_t n, double* w, const double* likelihood, double share) noexcept nogil

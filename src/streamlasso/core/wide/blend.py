@@ -14,14 +14,17 @@ What the experts say, m, is free of the units of y (`Units`).
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, exp, fabs, sqrt
-from cython.cimports.streamlasso.core.kernels import axpy, dot
+from cython.cimports.libc.math import INFINITY, fabs, sqrt
+from cython.cimports.streamlasso.core.kernels import dot, exps, symmetric_subtract, symmetric_times
+from cython.cimports.streamlasso.core.wide.lanes import MOST_EXPERTS
 
 FIXED_SHARE = cython.declare(cython.double, 0.002)
 REACH = cython.declare(cython.double, 4.0)
 PRIORS = (2.0, 20.0)
 #: The largest |eta| of a family with a link: e^-40 is below the precision of a double beside 1.
 LARGEST_ETA = cython.declare(cython.double, 40.0)
+#: Logarithms of likelihoods below this are 0 beside 1.
+FARTHEST = cython.declare(cython.double, -700.0)
 
 
 @cython.cclass
@@ -120,91 +123,96 @@ class Blend:
         self.w = np.full((N_MIXTURES, n), 1.0 / n)
         self.theta = np.zeros((N_STACKS, n + 2))
         np.asarray(self.theta)[:, 0] = 1.0
-        self.P = np.stack([np.eye(n + 2) / prior for prior in PRIORS])
+        self.P = np.stack([np.eye(n + 2)[np.tril_indices(n + 2)] / prior for prior in PRIORS])
         self.pi = np.full(N_OUTPUTS, 1.0 / N_OUTPUTS)
-        self.f = np.zeros(n + 2)
+        self.f, self.row = np.zeros(n + 2), np.zeros(n + 2)
         self.out = np.zeros(N_OUTPUTS)
-        self.loss = np.zeros(max(n, N_OUTPUTS))
-        self.mean = np.zeros(max(n, N_OUTPUTS))
-        self.row = np.zeros(n + 2)
+        self.y, self.eta, self.mean, self.loss, self.slope, self.curvature = np.zeros((6, n + N_OUTPUTS))
         self.t = 0.0
 
     def combine(self, m):
         """The prediction, from what the experts say."""
         e: cython.Py_ssize_t
         s: cython.Py_ssize_t
-        f: cython.p_double
+        n: cython.Py_ssize_t = self.n
+        f: cython.p_double = cython.address(self.f[0])
+        eta: cython.p_double = cython.address(self.eta[0])
+        mean: cython.p_double = cython.address(self.mean[0])
         centre: cython.double
-        for e in range(self.n):
-            self.mean[e] = self.units.family.mean_at(self.units.eta_of(m[e]))
+        for e in range(n):
+            eta[e] = self.units.eta_of(m[e])
+        self.units.family.means_of(n, eta, mean)
         for s in range(N_MIXTURES):
-            self.out[s] = self._pooled(self.n, cython.address(self.w[s, 0]), cython.address(self.mean[0]))
+            self.out[s] = self._pooled(n, cython.address(self.w[s, 0]), mean)
         centre = self.out[0]
-        f = cython.address(self.f[0])
         f[0], f[1] = centre, 1.0
-        for e in range(self.n):
+        for e in range(n):
             f[2 + e] = min(max(m[e] - centre, -REACH), REACH)
         for s in range(N_STACKS):
-            self.out[N_MIXTURES + s] = 0.0
-            for e in range(self.d):
-                self.out[N_MIXTURES + s] += self.theta[s, e] * f[e]
+            self.out[N_MIXTURES + s] = dot(self.d, cython.address(self.theta[s, 0]), f)
         for s in range(N_OUTPUTS):
-            self.mean[s] = self.units.family.mean_at(self.units.eta_of(self.out[s]))
-        return self._pooled(N_OUTPUTS, cython.address(self.pi[0]), cython.address(self.mean[0]))
+            eta[n + s] = self.units.eta_of(self.out[s])
+        self.units.family.means_of(N_OUTPUTS, eta + n, mean + n)
+        return self._pooled(N_OUTPUTS, cython.address(self.pi[0]), mean + n)
 
     def _pooled(self, n, w, mean):
-        e: cython.Py_ssize_t
-        total: cython.double = 0.0
-        for e in range(n):
-            total += w[e] * mean[e]
-        return self.units.m_of(self.units.family.best_eta(total, self.units.low, self.units.high))
+        return self.units.m_of(self.units.family.best_eta(dot(n, w, mean), self.units.low, self.units.high))
 
     def learn(self, y, m, weight):
-        """The response to what was combined last."""
+        """The response to what was combined last. Leaves the experts' slopes."""
         e: cython.Py_ssize_t
-        self.t += 1.0
+        n: cython.Py_ssize_t = self.n
+        eta: cython.p_double = cython.address(self.eta[0])
+        loss: cython.p_double = cython.address(self.loss[0])
+        # The units may have moved since.
+        for e in range(n):
+            eta[e] = self.units.eta_of(m[e])
         for e in range(N_OUTPUTS):
-            self.loss[e] = self.units.loss(y, self.out[e])
-        self._reweigh(N_OUTPUTS, cython.address(self.pi[0]), cython.address(self.loss[0]), 1.0 / (self.t + 1.0), weight)
+            eta[n + e] = self.units.eta_of(self.out[e])
+        for e in range(n + N_OUTPUTS):
+            self.y[e] = y
+        self.units.family.losses_of(n + N_OUTPUTS, y, eta, loss)
+        self.units.family.slopes(
+            n + N_OUTPUTS,
+            cython.address(self.y[0]),
+            eta,
+            cython.address(self.slope[0]),
+            cython.address(self.curvature[0]),
+        )
         for e in range(N_STACKS):
-            self._newton(e, y, weight)
-        for e in range(self.n):
-            self.loss[e] = self.units.loss(y, m[e])
-        self._reweigh(self.n, cython.address(self.w[0, 0]), cython.address(self.loss[0]), 1.0 / (self.t + 1.0), weight)
-        self._reweigh(self.n, cython.address(self.w[1, 0]), cython.address(self.loss[0]), FIXED_SHARE, weight)
+            self._newton(e, weight)
+        self.t += 1.0
+        self._to_likelihoods(0, n, weight)
+        self._to_likelihoods(n, N_OUTPUTS, weight)
+        share_back(n, cython.address(self.w[0, 0]), loss, 1.0 / (self.t + 1.0))
+        share_back(n, cython.address(self.w[1, 0]), loss, FIXED_SHARE)
+        share_back(N_OUTPUTS, cython.address(self.pi[0]), loss + n, 1.0 / (self.t + 1.0))
         return 0
 
-    def _reweigh(self, n, w, loss, share, weight):
+    def _to_likelihoods(self, first, n, weight):
+        """Losses become likelihoods, the largest of them 1."""
         e: cython.Py_ssize_t
-        total: cython.double = 0.0
+        loss: cython.p_double = cython.address(self.loss[first])
+        power: cython.double[MOST_EXPERTS]
         least: cython.double = loss[0]
         for e in range(1, n):
             least = min(least, loss[e])
         for e in range(n):
-            w[e] *= exp(weight * (least - loss[e]))
-            total += w[e]
-        for e in range(n):
-            w[e] = (1.0 - share) * (w[e] / total if total > 0.0 else 1.0 / n) + share / n
-        return 0
+            power[e] = max(weight * (least - loss[e]) / self.units.phi, FARTHEST)
+        exps(n, power, loss)
 
-    def _newton(self, s, y, weight):
+    def _newton(self, s, weight):
         i: cython.Py_ssize_t
-        m: cython.double = self.out[N_MIXTURES + s]
-        eta: cython.double = self.units.eta_of(m)
-        scale: cython.double = self.units.unit / self.units.phi
-        g: cython.double = weight * scale * self.units.family.slope_at(y, eta)
-        h: cython.double = weight * scale * self.units.unit * self.units.family.curvature_at(y, eta)
-        spread: cython.double = 0.0
-        f: cython.p_double = cython.address(self.f[0])
+        scale: cython.double = weight * self.units.unit / self.units.phi
+        g: cython.double = scale * self.slope[self.n + N_MIXTURES + s]
+        h: cython.double = scale * self.units.unit * self.curvature[self.n + N_MIXTURES + s]
         row: cython.p_double = cython.address(self.row[0])
+        theta: cython.p_double = cython.address(self.theta[s, 0])
+        gain: cython.double = symmetric_times(self.d, cython.address(self.P[s, 0]), cython.address(self.f[0]), row)
+        gain = 1.0 / (1.0 + h * gain)
         for i in range(self.d):
-            row[i] = dot(self.d, cython.address(self.P[s, i, 0]), f)
-            spread += row[i] * f[i]
-        spread = 1.0 / (1.0 + h * spread)
-        for i in range(self.d):
-            self.theta[s, i] -= g * spread * row[i]
-            axpy(self.d, -h * spread * row[i], row, cython.address(self.P[s, i, 0]))
-        return 0
+            theta[i] -= g * gain * row[i]
+        symmetric_subtract(self.d, h * gain, row, cython.address(self.P[s, 0]))
 
     def proportions(self):
         """The output is about sum_e p_e m_e + c: p, and c."""
@@ -222,8 +230,19 @@ class Blend:
     def state(self, numbers):
         numbers = np.array(numbers, dtype=float)
         n, d = self.n, self.d
-        cuts = np.cumsum([N_MIXTURES * n, N_STACKS * d, N_STACKS * d * d, N_OUTPUTS])
+        cuts = np.cumsum([N_MIXTURES * n, N_STACKS * d, N_STACKS * d * (d + 1) // 2, N_OUTPUTS])
         w, theta, P, pi, t = np.split(numbers, cuts)
         self.w, self.theta = w.reshape(N_MIXTURES, n), theta.reshape(N_STACKS, d)
-        self.P, self.pi = P.reshape(N_STACKS, d, d), pi.copy()
+        self.P, self.pi = P.reshape(N_STACKS, d * (d + 1) // 2), pi.copy()
         self.t = t[0]
+
+
+def share_back(n, w, likelihood, share):
+    """Bayes' rule, then `share` of the weights in equal parts. The most likely may have had a weight of 0."""
+    e: cython.Py_ssize_t
+    total: cython.double = 0.0
+    for e in range(n):
+        w[e] *= likelihood[e]
+        total += w[e]
+    for e in range(n):
+        w[e] = (1.0 - share) * (w[e] / total if total > 0.0 else 1.0 / n) + share / n

@@ -17,7 +17,18 @@ cdef extern from *:
         }
         return (const unsigned char*)PyUnicode_AsUTF8AndSize(text, length);
     }
+
+    /* A number that no other dict has had, nor this one before it changed; 0 where Python keeps none. */
+    #if PY_VERSION_HEX < 0x030D0000
+    #if defined(__GNUC__)
+    #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    #endif
+    #define wide_version(row) (((PyDictObject*)(row))->ma_version_tag)
+    #else
+    #define wide_version(row) 0
+    #endif
     """
+    uint64_t wide_version(object row) noexcept
     bint wide_exact_float(PyObject* given) noexcept
     const unsigned char* wide_utf8(object text, Py_ssize_t* length) except NULL
 
@@ -29,7 +40,7 @@ cdef class Entries:
     cdef Entry* spare
     cdef Py_ssize_t n, capacity, n_last
     cdef PyObject** last
-    cdef uint64_t k0, k1
+    cdef uint64_t k0, k1, version
     cdef list made
     cdef bint again
 

@@ -4,9 +4,9 @@
 Names are hashed to 64 bits (`table.hashed`). Entries of a dict are put in the order of their hashes, so that rows with
 the same names and values are the same bits, in whatever order the dict has them.
 
-A stream mostly predicts a row, then learns it. So the objects of a predicted dict are remembered: if the next dict
-holds the very same ones, its entries are there already. Names and numbers cannot change; anything else is not
-remembered.
+A stream mostly predicts a row, then learns it. So a predicted dict is remembered: if the next one is the same, its
+entries are there already. Up to Python 3.12 a dict's version tells; later ones have none, and the objects of both are
+compared. Text and numbers cannot change; a row with anything else is not remembered.
 """
 
 import cython
@@ -33,7 +33,7 @@ class Entries:
     """Rows one after another; `make_room` may move them. `again`: the row is the one that was there before."""
 
     def __cinit__(self):
-        self.n = self.capacity = self.n_last = self.k0 = self.k1 = 0
+        self.n = self.capacity = self.n_last = self.k0 = self.k1 = self.version = 0
         self.made, self.again = [], False
         self.make_room(64)
 
@@ -86,8 +86,11 @@ class Entries:
 
     def take_names(self, x, remember):
         """The non-zeros of a dict. A value that is text is a feature of its own, `name=value`."""
-        row: dict = x if isinstance(x, dict) else dict(x)
-        self.again = self.n_last > 0 and self.n_last == len(row) and self._is_last(row)
+        row: dict
+        if not (isinstance(x, dict) or hasattr(x, "keys")):
+            raise ValueError(f"x={x!r}: a row is a dict from names to values; nothing was learnt.")
+        row = x if isinstance(x, dict) else dict(x)
+        self.again = self._is_last(row)
         if self.again:
             return 0
         self.make_room(len(row))
@@ -145,17 +148,21 @@ class Entries:
             n += 1
         self.n = n
         if remember and plain:
-            self.n_last = seen
-            for i in range(2 * seen):
-                Py_INCREF(cython.cast(object, self.last[i]))
+            self.version = wide_version(row)
+            if self.version == 0:
+                self.n_last = seen
+                for i in range(2 * seen):
+                    Py_INCREF(cython.cast(object, self.last[i]))
         return 0
 
     def _is_last(self, row):
-        """Whether the dict holds the objects of the last one, in the same order."""
+        """Whether the dict is the last one, or holds its objects in the same order."""
         at: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t = 0
         name: cython.pointer[PyObject] = cython.NULL
         given: cython.pointer[PyObject] = cython.NULL
+        if self.version != 0 or self.n_last == 0 or self.n_last != len(row):
+            return self.version != 0 and self.version == wide_version(row)
         while PyDict_Next(row, cython.address(at), cython.address(name), cython.address(given)):
             if self.last[2 * i] != name or self.last[2 * i + 1] != given:
                 return False
@@ -165,7 +172,7 @@ class Entries:
     def _forget_last(self):
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.n_last
-        self.n_last = 0
+        self.n_last = self.version = 0
         for i in range(2 * n):
             Py_XDECREF(self.last[i])
 

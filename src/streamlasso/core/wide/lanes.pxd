@@ -18,9 +18,8 @@ cdef struct Lanes:
     #: 1 where the first half-life acts, 1 where the second does.
     float fast[MOST_EXPERTS]
     float slow[MOST_EXPERTS]
-    #: Whether any of LANES experts bets, or forgets.
+    #: Whether any of LANES experts bets.
     bint bets[MOST_GROUPS]
-    bint forgets[MOST_GROUPS]
 
 
 # Compiled twice on x86: with AVX2 the loops take half the instructions, and give the same bits.
@@ -29,18 +28,16 @@ cdef extern from *:
     #if defined(__PYX_HAVE__streamlasso__core__wide__lanes) && defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
     #define WIDE_CLONES __attribute__((target_clones("avx2", "default")))
     static void wide_say(Py_ssize_t, float**, const float*, const float*, const float*, const void*, float*, float*,
-                         float*, int) WIDE_CLONES;
-    static void wide_fade(Py_ssize_t, float**, const float*, const float*, const void*) WIDE_CLONES;
-    static void wide_learn(Py_ssize_t, float**, const float*, const float*, const void*, const float*) WIDE_CLONES;
+                         float*) WIDE_CLONES;
+    static void wide_learn(Py_ssize_t, float**, const float*, const float*, const float*, const void*, const float*,
+                           const float*) WIDE_CLONES;
     #endif
     """
 
 cdef void say "wide_say" (Py_ssize_t n, float** states, const float* x, const float* fast, const float* slow,
-                          const void* settings, float* noted, float* m, float* length, bint keep) noexcept nogil
-cdef void fade "wide_fade" (Py_ssize_t n, float** states, const float* fast, const float* slow,
-                            const void* settings) noexcept nogil
-cdef void learn "wide_learn" (Py_ssize_t n, float** states, const float* x, const float* g, const void* settings,
-                              const float* noted) noexcept nogil
+                          const void* settings, float* noted, float* m, float* length) noexcept nogil
+cdef void learn "wide_learn" (Py_ssize_t n, float** states, const float* x, const float* fast, const float* slow,
+                              const void* settings, const float* noted, const float* g) noexcept nogil
 
 
 cdef inline Py_ssize_t z_place(Py_ssize_t e) noexcept nogil:

@@ -28,9 +28,8 @@ from cython.cimports.libc.math import copysignf, fabsf, sqrtf
 from cython.cimports.libc.string import memcpy, memset
 
 
-def say(n, states, x, fast, slow, settings, noted, m, length, keep):
-    """m = sum_j sign(z) q x_j and length = sum_j x_j^2 / (beta + r), per expert. `noted` takes q and r for `learn`;
-    `keep` writes back what was forgotten."""
+def say(n, states, x, fast, slow, settings, noted, m, length):
+    """m = sum_j sign(z) q x_j and length = sum_j x_j^2 / (beta + r), per expert. `noted` takes q and r for `learn`."""
     lanes: cython.pointer[Lanes] = cython.cast(cython.pointer[Lanes], settings)
     n_experts: cython.Py_ssize_t = lanes.n
     i: cython.Py_ssize_t
@@ -75,12 +74,6 @@ def say(n, states, x, fast, slow, settings, noted, m, length, keep):
             state = states[i] + 2 * first
             note = noted + (i * n_experts + first) * 2
             faster, slower = fast[i], slow[i]
-            if keep and lanes.forgets[first // 8]:
-                for e in range(8):
-                    f = one + is_fast[first + e] * faster + is_slow[first + e] * slower
-                    state[e] = state[e] * f
-                    state[8 + e] = state[8 + e] * f
-                faster, slower = zero, zero
             for e in range(8):
                 f = one + is_fast[first + e] * faster + is_slow[first + e] * slower
                 z[e] = state[e] * f
@@ -119,34 +112,9 @@ def say(n, states, x, fast, slow, settings, noted, m, length, keep):
     memcpy(length, size, 64)
 
 
-def fade(n, states, fast, slow, settings):
-    """Write back what was forgotten, as `say` does to keep it."""
-    lanes: cython.pointer[Lanes] = cython.cast(cython.pointer[Lanes], settings)
-    n_experts: cython.Py_ssize_t = lanes.n
-    i: cython.Py_ssize_t
-    e: cython.Py_ssize_t
-    first: cython.Py_ssize_t = 0
-    state: cython.p_float
-    f: cython.float
-    one: cython.float = 1.0
-    is_fast: cython.float[16]
-    is_slow: cython.float[16]
-    memcpy(is_fast, lanes.fast, 64)
-    memcpy(is_slow, lanes.slow, 64)
-    while first < n_experts:
-        if lanes.forgets[first // 8]:
-            for i in range(n):
-                state = states[i] + 2 * first
-                for e in range(8):
-                    f = one + is_fast[first + e] * fast[i] + is_slow[first + e] * slow[i]
-                    state[e] = state[e] * f
-                    state[8 + e] = state[8 + e] * f
-        first += LANES
-
-
-def learn(n, states, x, g, settings, noted):
-    """Add the gradients g x_j, one g per expert, to the states that `say` has kept and noted. `held` is q + lam, or 0
-    where q is: a minimum, since a branch would not be vectorised."""
+def learn(n, states, x, fast, slow, settings, noted, g):
+    """Forget, then add the gradients g x_j, one g per expert, to the states that `say` has noted. `held` is q + lam, or
+    0 where q is: a minimum, since a branch would not be vectorised."""
     lanes: cython.pointer[Lanes] = cython.cast(cython.pointer[Lanes], settings)
     n_experts: cython.Py_ssize_t = lanes.n
     i: cython.Py_ssize_t
@@ -155,17 +123,24 @@ def learn(n, states, x, g, settings, noted):
     state: cython.p_float
     note: cython.pointer[cython.const[cython.float]]
     xi: cython.float
+    faster: cython.float
+    slower: cython.float
     d: cython.float
     v: cython.float
     f: cython.float
     one: cython.float = 1.0
     most: cython.float = 1e30
+    z: cython.float[8]
     held: cython.float[8]
     kept: cython.float[8]
+    is_fast: cython.float[16]
+    is_slow: cython.float[16]
     lam: cython.float[16]
     stays: cython.float[16]
     slope: cython.float[16]
     memcpy(lam, lanes.lam, 64)
+    memcpy(is_fast, lanes.fast, 64)
+    memcpy(is_slow, lanes.slow, 64)
     memcpy(slope, g, 64)
     for e in range(16):
         stays[e] = one - lanes.coin[e]
@@ -175,14 +150,17 @@ def learn(n, states, x, g, settings, noted):
         while first < n_experts:
             state = states[i] + 2 * first
             note = noted + (i * n_experts + first) * 2
+            faster, slower = fast[i], slow[i]
             for e in range(8):
                 f = note[e] + lam[first + e]
                 f = f if f < most * note[e] else most * note[e]
                 held[e] = stays[first + e] * f
                 kept[e] = held[e] * note[8 + e]
             for e in range(8):
+                f = one + is_fast[first + e] * faster + is_slow[first + e] * slower
                 d = slope[first + e] * xi
-                v = state[8 + e] + d * d
+                z[e] = state[e] * f
+                v = state[8 + e] * f + d * d
                 state[8 + e] = v
-                state[e] = state[e] + d + copysignf(held[e] * sqrtf(v) + kept[e], state[e])
+                state[e] = z[e] + d + copysignf(held[e] * sqrtf(v) + kept[e], z[e])
             first += LANES

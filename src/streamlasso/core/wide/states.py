@@ -52,6 +52,6 @@ def mirror(state: dict[str, np.ndarray], n_experts: int) -> dict[str, np.ndarray
     blend = state["blend"]
     theta = blend[N_MIXTURES * n :][: N_STACKS * d].reshape(N_STACKS, d)
     theta *= turned
-    P = blend[N_MIXTURES * n + N_STACKS * d :][: N_STACKS * d * d].reshape(N_STACKS, d, d)
-    P *= np.outer(turned, turned)
+    P = blend[N_MIXTURES * n + N_STACKS * d :][: N_STACKS * d * (d + 1) // 2].reshape(N_STACKS, d * (d + 1) // 2)
+    P *= np.outer(turned, turned)[np.tril_indices(d)]
     return state

@@ -246,6 +246,15 @@ class Table:
             memcpy(cython.address(rows[i, 0]), self.record(i), self.stride * cython.sizeof(cython.float))
         return out
 
+    def keys(self):
+        """The keys of all records, in order."""
+        i: cython.Py_ssize_t
+        out = np.empty(self.n, dtype=np.uint64)
+        each: uint64_t[::1] = out
+        for i in range(self.n):
+            each[i] = key_of(self.record(i))
+        return out
+
     def fill(self, records, hand: cython.Py_ssize_t):
         """An empty table takes what `records` gave. Keys must differ."""
         i: cython.Py_ssize_t

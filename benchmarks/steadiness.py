@@ -1,6 +1,7 @@
 """Steadiness: how often a feature enters or leaves the set that is shown, per 1,000 rows, and F of the true support.
 
-`selected_` is the model of the leading expert, `relevant_` the steady list. The paper's simulation (300 rows, 16 of 20
+`lead` is the sparse model with the largest weight (of penalties with half of that, the largest), `selected_` holds on
+to its choice, `relevant_` is the steady list. The paper's simulation (300 rows, 16 of 20
 features matter, then 4, then 16), four stretches of 500 rows with few features each, and the bike rentals. Means over
 draws, with standard errors of the differences.
 """
@@ -16,16 +17,24 @@ from streamlasso import RAPRegressor
 from streamlasso.simulate import SPARSE, simulate
 from streams import load_task
 
+SETS = ("lead", "selected_", "relevant_")
 
-def sets_of(family: str, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(row, feature) of both sets, after each row but the first."""
+
+def sets_of(family: str, X: np.ndarray, y: np.ndarray) -> list[np.ndarray]:
+    """(row, feature) of each set, after each row but the first."""
     model = RAPRegressor(family).partial_fit(X[:1], y[:1])
-    learner, selected, relevant = model.learners_[0], [], []
+    learner = model.learners_[0]
+    sparse = np.array([[group.sparse] for group in learner.experts])
+    found: list[list[np.ndarray]] = [[], [], []]
     for t in range(1, len(y)):
         learner.learn(X[t : t + 1], y[t : t + 1])
-        selected.append(learner.selected().coef != 0)
-        relevant.append(learner.relevant())
-    return np.array(selected), np.array(relevant)
+        weights = np.where(sparse, learner.weights, 0.0)
+        m = int(np.argmax(weights.max(axis=1)))
+        k = int(np.argmax(weights[m] >= 0.5 * weights[m].max()))
+        found[0].append(learner.expert(m, k)[2][1:] != 0)
+        found[1].append(learner.selected().coef != 0)
+        found[2].append(learner.relevant())
+    return [np.array(each) for each in found]
 
 
 def moves(sets: np.ndarray) -> float:
@@ -46,9 +55,9 @@ def lines(data: Path | None, n_draws: int, most: int) -> Iterator[dict[str, str]
     for name, streams in drawn(n_draws):
         found = []
         for stream in streams:
-            both = sets_of("gaussian", stream.X, stream.y)
+            sets = sets_of("gaussian", stream.X, stream.y)
             truth = stream.beta[1:] != 0
-            found.append([*map(moves, both), *(f_score(each, truth) for each in both)])
+            found.append([*map(moves, sets), *(f_score(each, truth) for each in sets)])
         yield line(name, np.array(found))
     if data is not None:
         task = load_task("bike_sharing", data, most)
@@ -56,15 +65,19 @@ def lines(data: Path | None, n_draws: int, most: int) -> Iterator[dict[str, str]
 
 
 def line(name: str, found: np.ndarray) -> dict[str, str]:
+    """Columns of `found`: moves of the three sets, then their F."""
     mean = found.mean(axis=0)
-    said = {"stream": name, "selected_": f"{mean[0]:.0f}", "relevant_": f"{mean[1]:.0f}"}
-    said["ratio"] = f"{mean[1] / mean[0]:.2f}"
-    if len(mean) == 2:
-        return {**said, "F of selected_": "", "F of relevant_": "", "difference": ""}
-    apart = found[:, 3] - found[:, 2]
-    error = apart.std(ddof=1) / len(apart) ** 0.5
-    said |= {"F of selected_": f"{mean[2]:.3f}", "F of relevant_": f"{mean[3]:.3f}"}
-    return {**said, "difference": f"{apart.mean():+.3f} +- {error:.3f}"}
+    said = {"stream": name, **{f"moves, {each}": f"{mean[k]:.0f}" for k, each in enumerate(SETS)}}
+    said["relevant_ / lead"] = f"{mean[2] / mean[0]:.2f}"
+    for k, each in enumerate(SETS):
+        said[f"F, {each}"] = _with_error(found[:, 3 + k], found[:, 3], k > 0) if len(mean) > 3 else ""
+    return said
+
+
+def _with_error(scores: np.ndarray, lead: np.ndarray, compared: bool) -> str:
+    """The mean; with the standard error of its difference from that of the lead."""
+    error = (scores - lead).std(ddof=1) / len(scores) ** 0.5
+    return f"{scores.mean():.3f}" + (f" ({scores.mean() - lead.mean():+.3f} +- {error:.3f})" if compared else "")
 
 
 def main() -> None:

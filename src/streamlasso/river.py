@@ -228,7 +228,7 @@ class RAPRegressor(_RAP, base.MiniBatchRegressor):
     >>> from streamlasso.river import RAPRegressor
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.216636
+    MAE: 0.201804
     >>> best = model.selected_
     >>> [best.coef.names[j] for j in best.support]
     ['gallup', 'ipsos', 'ordinal_date', 'rasmussen', 'you_gov']
@@ -738,7 +738,7 @@ class IntervalRegressor(base.Wrapper, base.Regressor):
     ...         inside.update(y in interval)
     ...     model.learn_one(x, y)
     >>> round(inside.get(), 2)
-    0.9
+    0.91
     """
 
     def __init__(self, regressor: Any, confidence_level: float = 0.9) -> None:

@@ -265,8 +265,8 @@ class Trace:
     def why(self, t: int) -> str:
         """Why lam is what it is after row t, in a sentence; one for each class where there are several.
 
-        Of one model: the rows, of the last 20, that pushed lam most. Of a mixture: since when the selected model
-        leads the others, with which row it began, and what led before.
+        Of one model: the rows, of the last 20, that pushed lam most. Of a mixture: since when its model is
+        selected, with which row that began, and what was selected before.
 
         >>> from streamlasso import RAPRegressor, progressive
         >>> from streamlasso.simulate import simulate
@@ -281,16 +281,16 @@ class Trace:
         if not self.selected.is_one_model:
             path = self.selected
             k = int(path.places(t))
-            return self._each_class(path.lam, path.since, lambda lam, since: took_over(path.t, lam, since, k))
+            return self._each_class(lambda *columns: took_over(path.t, *columns, k), path.lam, path.lam_max, path.since)
         i = int(t - self.t[0])
-        return self._each_class(self.lam, self.slope, lambda lam, slope: pushed(self.t, lam, slope, i))
+        return self._each_class(lambda *columns: pushed(self.t, *columns, i), self.lam, self.slope)
 
-    def _each_class(self, one: np.ndarray, other: np.ndarray, words: Callable[[np.ndarray, np.ndarray], str]) -> str:
+    def _each_class(self, words: Callable[..., str], *columns: np.ndarray) -> str:
         """The words for these columns."""
-        if one.ndim == 1:
-            return words(one, other)
+        if columns[0].ndim == 1:
+            return words(*columns)
         labels = self.model_labels
-        return "; ".join(f"class {label}: {words(one[:, k], other[:, k])}" for k, label in enumerate(labels))
+        return "; ".join(f"class {label}: {words(*(each[:, k] for each in columns))}" for k, label in enumerate(labels))
 
     def to_arrow(self) -> pyarrow.Table:
         """The table, say for Parquet, with one column per coefficient, `coef[name]`, and per class, `lam[a]`."""

@@ -152,3 +152,15 @@ def test_river_says_the_same():
     assert other.predict_quantiles_one({"a": 1.0, "b": 2.0}, [0.1, 0.5]) == pytest.approx(
         one.predict_quantiles([[1.0, 2.0]], [0.1, 0.5])[0].tolist()
     )
+
+
+@pytest.mark.parametrize(("factor", "rows"), [(1e-3, 100), (1e-6, 150)])
+def test_intervals_are_narrow_again_soon_after_the_noise_falls(factor, rows):
+    """A mean of squares that fades by .98 would need 700 and 1,400 rows."""
+    rng = np.random.default_rng(0)
+    errors = rng.normal(size=600) * np.where(np.arange(600) < 300, 1.0, factor)
+    walked = Quantiles(Gaussian()).walk(errors, np.zeros(600), [0.05, 0.95])
+    width = walked[:, 1] - walked[:, 0]
+    assert 2.5 < np.median(width[100:300]) < 4.5
+    assert 2.5 < np.median(width[300 + rows :]) / factor < 4.5
+    assert width[300 + rows] / factor < 8

@@ -158,6 +158,6 @@ def test_a_feature_that_never_varied_waits_for_the_next_restart():
 
 def test_there_are_as_many_as_the_tuner_says_where_memories_restart(make_stream):
     stream = make_stream(Gaussian(), n=30)
-    for memory, tuner, n in ((None, Mixture(), 6), (None, Mixture(ridges=2), 2), (None, Mixture(starts=0), 0)):
+    for memory, tuner, n in ((None, Mixture(), 8), (None, Mixture(ridges=2), 2), (None, Mixture(starts=0), 0)):
         kinds = [group.kind for group in mixture(stream, family=Gaussian(), memory=memory, tuner=tuner).experts]
         assert kinds.count("ridge") == n

@@ -43,6 +43,59 @@ def test_partial_fit_tells_the_models_own_callback(stream):
     assert clone(model).on_change is None and pickle.loads(pickle.dumps(model)).on_change is None
 
 
+def test_a_callback_that_raises_loses_no_row_and_no_change(stream):
+    """Two streams in one batch: both changes are told, the rows are learnt, and the error is the caller's."""
+    X, y = np.vstack([stream[0], stream[0]]), np.concatenate([stream[1], stream[1]])
+    expected = RAPRegressor().fit(X, y)
+    told, model = [], RAPRegressor()
+
+    def fail(change):
+        told.append(change)
+        raise RuntimeError(f"at {change.detected}")
+
+    model.on_change = fail
+    with pytest.raises(RuntimeError, match=f"at {expected.changes_[0].detected}"):
+        model.partial_fit(X, y)
+    assert len(told) >= 2 and told == model.changes_ == expected.changes_
+    assert model.n_seen_ == len(y) and model.to_bytes() == expected.to_bytes()
+    model.on_change = told.append
+    model.partial_fit(X[:5], y[:5])
+    assert len(told) == len(expected.changes_)
+
+
+def test_progressive_keeps_what_was_learnt_when_the_callback_raises(stream):
+    def fail(change):
+        raise RuntimeError("no")
+
+    model = RAPRegressor()
+    with pytest.raises(RuntimeError, match="no") as caught:
+        progressive(model, *stream, on_change=fail)
+    assert len(caught.value.trace.y) == model.n_seen_ and len(model.changes_) == 1
+
+
+@pytest.mark.parametrize("cut", [300, 401, 404, 420, 455])
+def test_each_change_is_told_once_across_save_and_load(stream, cut, tmp_path):
+    X, y = stream
+    told, model = [], RAPRegressor()
+    model.on_change = told.append
+    model.partial_fit(X[:cut], y[:cut]).save(tmp_path / "model.safetensors")
+    loaded = RAPRegressor.load(tmp_path / "model.safetensors")
+    assert loaded.on_change is None
+    loaded.on_change = told.append
+    loaded.partial_fit(X[cut:], y[cut:])
+    (expected,) = RAPRegressor().fit(X, y).changes_
+    (change,) = told
+    assert change.detected == expected.detected and abs(change.row - AT) < 5 and list(change.features) == ["x1"]
+    assert loaded.changes_ == [expected]
+
+
+def test_a_second_fit_is_a_new_stream(stream):
+    told, model = [], RAPRegressor()
+    model.on_change = told.append
+    model.fit(*stream).fit(*stream)
+    assert len(told) == 2 and told[0] == told[1]
+
+
 def test_rows_by_name_tell_too(stream):
     X, y = stream
     told, model = [], streamlasso.river.RAPRegressor()
@@ -131,17 +184,19 @@ def test_the_rows_that_pushed_lam_are_those_with_the_largest_steps():
             ] == most
 
 
-def test_the_model_that_leads_is_the_selected_one():
+def test_the_row_is_named_at_which_another_expert_was_selected():
+    """By the experts themselves, row by row; a lam that moves with lam_max is no other expert."""
     stream = simulate(0)
-    trace = progressive(RAPRegressor(), stream.X, stream.y)
-    path = trace.selected
-    for t in (150, 299):
-        k = max(
-            k for k in range(1, t + 1)
-            if path.since[k] != path.since[k - 1] or not 1 / 1.1 <= path.lam[k] / max(path.lam[k - 1], 1e-300) <= 1.1
-        )  # fmt: skip
+    trace, model, experts = progressive(RAPRegressor(), stream.X, stream.y), RAPRegressor(), []
+    for t in range(len(stream.y)):
+        model.partial_fit(stream.X[t : t + 1], stream.y[t : t + 1])
+        experts.append((*model.learners_[0].selected_expert()[:2], model.selected_.since))
+    for t in (60, 120, 150, 210, 299):
+        k = max(k for k in range(1, t + 1) if experts[k] != experts[k - 1])
         words = trace.why(t)
-        assert f"at row {path.t[k]:,}" in words and f"began at row {path.since[k]:,}" in words
+        assert f"at row {k:,}" in words
+        since = experts[k][2]
+        assert (f"began at row {since:,}" if since else "began with the first row") in words
 
 
 @pytest.mark.parametrize("t", [-1, 300, 1.5, True, "3"])

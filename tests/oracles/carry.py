@@ -5,7 +5,7 @@ No recursion: after every row each rule is fitted again to all rows before, with
 
 import numpy as np
 
-FIRST, PRIOR, SHARE, CAP, OUTLIER = 20, 0.8, 0.005, 6.0, 6.0
+FIRST, SHARE, CAP, OUTLIER = 20, 0.005, 6.0, 6.0
 SHRINK = 20.0
 
 
@@ -15,7 +15,8 @@ class Oracle:
     def __init__(self, family):
         self.family, self.classes = family, not family.has_scale
         self.rules = (False, True)  # short, long
-        self.prior = np.array([PRIOR] + [(1 - PRIOR) / len(self.rules)] * len(self.rules))
+        # nothing, short, long, the last response
+        self.prior = np.array([8, 1, 1, 0]) / 10 if self.classes else np.array([800, 100, 99, 1]) / 1000
         self.gate = self.prior.copy()
         self.theta = [np.zeros(5 if long else 1) for long in self.rules]
         self.rows = [[] for _ in self.rules]  # (z, weight, target)
@@ -42,7 +43,8 @@ class Oracle:
 
     def offsets(self, eta):
         z = self.features(eta)
-        return np.array([0.0, *(float(theta @ z[: len(theta)]) for theta in self.theta)])
+        learnt = [float(theta @ z[: len(theta)]) for theta in self.theta]
+        return np.array([0.0, *learnt, self.levels[-1] - eta])
 
     def offset(self, eta):
         return float(self.gate @ self.offsets(eta)) if len(self.etas) >= FIRST else 0.0
@@ -53,7 +55,7 @@ class Oracle:
         losses = np.array([float(self.family.loss(y, eta + offset)) for offset in offsets]) - least
         if not self.classes:
             self.noise.add(2 * max(losses[0], 0.0), 2 * CAP)
-            losses = np.minimum(losses / self.noise.value, CAP) if self.noise.value > 0 else np.zeros(3)
+            losses = np.minimum(losses / self.noise.value, CAP) if self.noise.value > 0 else np.zeros(4)
         if ready:
             self.gate = self.gate * np.exp(losses.min() - losses)
             self.gate = (1 - SHARE) * self.gate / self.gate.sum() + SHARE * self.prior

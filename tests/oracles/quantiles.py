@@ -11,6 +11,7 @@ def followed(errors, halves=None):
     """Quantiles of the next error before each error, then after the last; `halves` is half the distance of two values
     that an error can have, 0 for any number. An integral over that distance is a mean over many points of it."""
     q, losses, square, weight = np.tile(norm.ppf(LEVELS)[:, None], (1, 4)), np.zeros((11, 4)), 0.0, 0.0
+    recent = []
     points = (np.arange(4000) + 0.5) / 4000 * 2 - 1
     for error, half in zip(errors, np.zeros(len(errors)) if halves is None else halves, strict=True):
         yield said(q, losses, square)
@@ -22,7 +23,11 @@ def followed(errors, halves=None):
             losses = 0.99 * losses + ((where - q[:, :, None]) * step).mean(axis=2)
             q = q + RATES * (LEVELS[:, None] - below)
         weight = 0.98 * weight + 1
-        square += ((min(error**2, 25 * square) if square > 0 else error**2) - square) / weight
+        recent.append(min(error**2, 25 * square) if square > 0 else error**2)
+        square += (recent[-1] - square) / weight
+        last = 0.8 ** np.arange(len(recent))[::-1] * np.array([1.0] + [0.2] * (len(recent) - 1)) @ np.array(recent)
+        if square > 50 * last > 0:
+            square, weight = last, 1.0
     yield said(q, losses, square)
 
 

@@ -51,6 +51,7 @@ PIECES += [b"true", b"9" * 400, b"\xe2\x80\xae", b'"x"', b"[" * 500, b"__proto__
 GOOD = [
     b'{"row": {"x": 1.5, "c": "u"}, "y": "no number"}',
     b'{"rows": [{"x": 1}, {"x": "no number"}], "y": [1, 2]}',
+    b'{"rows": [{"x": 1.5}, {"x": 2e300}], "y": [1, 2.5]}',
     b'{"id": "nobody", "y": 3}',
     b'{"row": {"x": 1, "c": null}, "y": 2, "more": 1}',
 ]

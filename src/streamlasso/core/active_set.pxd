@@ -44,6 +44,7 @@ cdef class ActiveSet(Stateful):
     cdef int solve(self, Moments m) noexcept nogil
     cdef void gradient(self, Moments m) noexcept nogil
     cdef bint refactor(self, Moments m) noexcept nogil
+    cdef bint _factor_block(self, Moments m, Py_ssize_t k) noexcept nogil
     cdef bint append(self, Moments m, Py_ssize_t j) noexcept nogil
     cdef bint enter(self, Moments m, Py_ssize_t j, double direction) noexcept nogil
     cdef void leave(self, Py_ssize_t q) noexcept nogil

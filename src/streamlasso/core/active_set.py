@@ -30,7 +30,7 @@ from cython.cimports.libc.math import fabs, isinf
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.factor import Factor
-from cython.cimports.streamlasso.core.kernels import axpy
+from cython.cimports.streamlasso.core.kernels import any_beyond, axpy, factor_block
 from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.record import OK, SINGULAR
 from cython.cimports.streamlasso.core.state import Stateful
@@ -333,6 +333,10 @@ class ActiveSet(Stateful):
         whole: cython.bint = True
         self.factor.clear()
         self.factor.reserve(k + 2)
+        self.broken = False
+        self.age = 0
+        if self._factor_block(m, k):
+            return True
         for i in range(k):
             j = self.members[i]
             self.where[j] = -1
@@ -340,9 +344,31 @@ class ActiveSet(Stateful):
                 self._join(j, self.sign[i], self.b[i])
             else:
                 whole = False
-        self.broken = False
-        self.age = 0
         return whole
+
+    def _factor_block(self, m, k):
+        """The factor of the first k members at once; False, and no factor, where one is a combination of others."""
+        n: cython.Py_ssize_t
+        if k + 2 > self.factor.room:
+            return False
+        n = factor_block(
+            k,
+            self.members,
+            self.p,
+            cython.address(m.S[0, 0]),
+            m.n_pending,
+            cython.address(m.rows[0, 0]),
+            cython.address(m.signed[0, 0]),
+            self.ridge,
+            DEPENDENT,
+            self.factor.room,
+            self.factor.U,
+            self.factor.d,
+            self.factor.inverse,
+        )
+        if n == k:
+            self.factor.k = k
+        return n == k
 
     def _drop_barred(self):
         i: cython.Py_ssize_t
@@ -483,6 +509,8 @@ class ActiveSet(Stateful):
         tau: cython.p_double = cython.address(self.tau[0])
         tol: cython.p_double = cython.address(self.tol[0])
         self.n_candidates = 0
+        if not any_beyond(self.p, g, tau, tol):
+            return 0
         for j in range(self.p):
             if fabs(g[j]) > tau[j] + tol[j] and self.where[j] < 0 and not self.resting[j]:
                 self.candidates[self.n_candidates] = j
@@ -623,7 +651,8 @@ class ActiveSets(Pointers):
         """S has become S + z z'."""
         i: cython.Py_ssize_t
         for i in range(self.n):
-            cython.cast(ActiveSet, self.at[i]).absorb(z)
+            if not cython.cast(ActiveSet, self.at[i]).broken:
+                cython.cast(ActiveSet, self.at[i]).absorb(z)
 
     def expel(self, z):
         """S has become S - z z'."""

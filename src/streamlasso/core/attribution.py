@@ -1,10 +1,13 @@
 """What changed, when and where: an answer from the rows around an alarm (`changes.py`).
 
 Rows from the change on are compared with the model from before it. One step of iteratively reweighted least squares
-explains what that model misses by as few moved coefficients as will do: features enter one by one, each only if it
-raises the log-likelihood by more than log(p + 1) + MARGIN. The rows at which the change may have begun then have
-probabilities in proportion to the likelihood of all rows, those from there on under the moved coefficients, or, where
-none moved, under errors that have grown.
+explains what that model misses by moved coefficients: features enter one by one, and as many are taken as lower the
+risk inflation criterion, -log-likelihood + log(p + 1) for each (Foster and George), if that is MARGIN or more below
+that of no move. Named are those whose own part in the log-likelihood is above log(p + 1), and whose move is not small:
+at least NOTABLE deviations of the noise per deviation of the feature, or half of the largest move.
+
+The rows at which the change may have begun then have probabilities in proportion to the likelihood of all rows, those
+from there on under the moved coefficients, or, where none moved, under errors that have grown.
 """
 
 from __future__ import annotations
@@ -16,7 +19,13 @@ import numpy as np
 
 from streamlasso._text import count, listed, number, plain
 
-MARGIN = 3.0
+MARGIN, NOTABLE = 3.0, 0.8
+#: Features that may enter without lowering the criterion before the search ends.
+PATIENCE = 4
+#: A feature of which less than this share is left says nothing that those before it do not.
+COLLINEAR = 1e-6
+#: The least share of a sum of squares that moves leave, for noise that is not 0.
+EXACT = 1e-12
 #: The most features and rows that are kept of a change.
 MOST_NAMED, MOST_ROWS = 16, 24
 #: Rows before and after those that are at least this likely are left out.
@@ -28,7 +37,6 @@ MOST_ETA, MOST_MISSED, MOST_GAIN = 100.0, 1e50, 1e12
 RESPONSE, OFFSET, LOSS, SCORE, SURPRISE = range(5)
 #: What a record holds as numbers: this, then the places and effects of features, then probabilities.
 _HEAD = ("row", "detected", "loss", "n_named", "first")
-DETECTED = _HEAD.index("detected")
 _NAMED = len(_HEAD)
 _CHANCES = _NAMED + 3 * MOST_NAMED
 N_FIELDS = _CHANCES + MOST_ROWS
@@ -52,7 +60,7 @@ class DetectedChange(NamedTuple):
     >>> y = np.where(np.arange(600) < 400, 2.0, -1.0) * X[:, 1] + rng.normal(size=600)
     >>> (change,) = RAPRegressor().fit(X, y).changes_
     >>> print(change)  # doctest: +ELLIPSIS
-    row 399, found at row 403: x1 from 1.97 to -1.1...
+    row 399, found at row 410: x1 from 1.97 to -1.1...
     """
 
     row: int
@@ -95,7 +103,6 @@ def found_in(
     before: Callable[[int], np.ndarray],
     family: Any,
     alarm: int,
-    start: int,
     feature: int,
     mean: np.ndarray,
 ) -> DetectedChange:
@@ -103,20 +110,26 @@ def found_in(
 
     rows, X, notes : the rows that are kept, the last one last
     before : the model from before a row
-    start, feature : where the sum of surprises began; or the feature of the score, 0 for the intercept, or -1
+    feature : that errors went with, 0 for the intercept; or -1 if they grew
     """
     design = np.column_stack([np.ones(len(rows)), X - mean])
     last = int(np.searchsorted(rows, alarm))
-    begin = int(np.searchsorted(rows, start))
     if feature >= 0:
         begin = _score_start(notes[: last + 1, SCORE], design[: last + 1, feature])
+    else:
+        begin = _surprise_start(notes[: last + 1, SURPRISE])
     for _ in range(2):
-        model = before(int(rows[begin]))
+        since = begin
+        model = before(int(rows[since]))
         target, weight = _missed(notes, X, model, family)
-        moved, noise = _moves(design[begin:], target[begin:], weight[begin:], family)
-        gains = _gains(design, target, weight, moved, noise, notes[:, SURPRISE], begin)
+        moved, noise = _moves(design[since:], target[since:], weight[since:], family)
+        if not moved:
+            since = _surprise_start(notes[: last + 1, SURPRISE])
+        gains = _gains(design, target, weight, moved, noise, notes[:, SURPRISE], slice(since, last + 1))
         chance = _chances(gains[: last + 1])
         begin = int(np.argmax(chance))
+        if begin == since:
+            break
     return DetectedChange(
         int(rows[begin]),
         int(alarm),
@@ -132,48 +145,79 @@ def _score_start(score: np.ndarray, z: np.ndarray) -> int:
     return int(np.argmax(sums**2 / np.maximum(squares, np.finfo(float).tiny)))
 
 
+def _surprise_start(surprise: np.ndarray) -> int:
+    """Where the likelihood of larger surprises from there on, over that of usual ones, is largest."""
+    n = np.arange(len(surprise), 0, -1)
+    mean = np.maximum(np.cumsum(surprise[::-1])[::-1] / n, 1.0)
+    return int(np.argmax(n * (mean - 1.0 - np.log(mean))))
+
+
 def _missed(notes: np.ndarray, X: np.ndarray, model: np.ndarray, family: Any) -> tuple[np.ndarray, np.ndarray]:
     """What the model misses of each row on the scale of eta, and the weight of the row."""
     eta = notes[:, OFFSET] + model[0] + X @ model[1:]
     if family is None or family.quadratic:
         return notes[:, RESPONSE] - eta, np.ones(len(eta))
     eta = np.clip(eta, -MOST_ETA, MOST_ETA)
-    pairs = list(zip(notes[:, RESPONSE].tolist(), eta.tolist(), strict=True))
-    slope = np.array([family.slope(y, at) for y, at in pairs])
-    curvature = np.array([family.curvature(y, at) for y, at in pairs])
+    slope, curvature = family.derivatives(notes[:, RESPONSE], eta)
     weight = np.maximum(curvature, 1e-3 * curvature.max(initial=1e-300))
     return np.clip(-slope / weight, -MOST_MISSED, MOST_MISSED), weight
 
 
 def _moves(design: np.ndarray, target: np.ndarray, weight: np.ndarray, family: Any) -> tuple[dict[int, float], float]:
     """The coefficients that moved, by place (-1 is the intercept) and largest first, and the variance of the noise."""
-    chosen: list[int] = []
-    sizes = np.zeros(0)
-    least = np.log(design.shape[1]) + MARGIN
-    while True:
-        missed = target - design[:, chosen] @ sizes
-        noise = _noise(missed, weight, len(chosen), family)
-        if len(chosen) >= min(MOST_NAMED, len(target) // 3):
-            break
-        squares = np.maximum(weight @ design**2, np.finfo(float).tiny)
-        gain = 0.5 * ((weight * missed) @ design) ** 2 / squares / noise
-        gain[chosen] = 0.0
-        best = int(np.argmax(gain))
-        if not gain[best] > least:
-            break
-        chosen.append(best)
-        root = np.sqrt(weight)
-        sizes = np.linalg.lstsq(root[:, None] * design[:, chosen], root * target, rcond=None)[0]
-    spread = np.sqrt(np.mean(design[:, chosen] ** 2, axis=0)) if chosen else np.zeros(0)
-    order = np.argsort(-np.abs(sizes) * spread, kind="stable")
-    return {chosen[i] - 1: float(sizes[i]) for i in order}, noise
+    with np.errstate(over="ignore", invalid="ignore"):
+        weighted = weight[:, None] * design
+        gram, products, total = weighted.T @ design, target @ weighted, float(weight @ target**2)
+    if not (np.isfinite(gram).all() and np.isfinite(products).all() and np.isfinite(total)):
+        return {}, 1.0
+    places, noise = _best_places(gram, products, total, len(target), family is None or family.has_scale)
+    if not places:
+        return {}, noise
+    inverse = np.linalg.inv(gram[np.ix_(places, places)])
+    sizes = inverse @ products[places]
+    moves = np.abs(sizes) * np.sqrt(gram[places, places] / (weight.sum() * noise))
+    gain = 0.5 * sizes**2 / inverse.diagonal() / noise
+    named = (gain > np.log(len(gram))) & (moves >= min(NOTABLE, 0.5 * moves.max()))
+    named[np.argmax(gain)] = True
+    order = [i for i in np.argsort(-moves, kind="stable") if named[i]][:MOST_NAMED]
+    return {places[i] - 1: float(sizes[i]) for i in order}, noise
 
 
-def _noise(missed: np.ndarray, weight: np.ndarray, n_chosen: int, family: Any) -> float:
-    if family is not None and not family.has_scale:
-        return 1.0
-    square = float(weight @ missed**2) / max(len(missed) - n_chosen, 1)
-    return max(square, np.finfo(float).tiny)
+def _best_places(
+    gram: np.ndarray, products: np.ndarray, total: float, n: int, has_scale: bool
+) -> tuple[list[int], float]:
+    """Of features that entered one by one those up to the lowest criterion, and the variance of the noise they leave.
+
+    What enters is swept from the Gram matrix: the diagonal has what is left of each feature.
+    """
+    places: list[int] = []
+    least_total = EXACT * total
+    least = COLLINEAR * gram.diagonal() + np.finfo(float).tiny
+    noise_of_none, none = _noise(total, n, has_scale)
+    best, n_best, noise_best = none, 0, noise_of_none
+    while len(places) < min(n // 3, len(gram)) and len(places) - n_best < PATIENCE:
+        own = gram.diagonal()
+        gain = np.where(own > least, products**2 / np.maximum(own, least), 0.0)
+        j = int(gain.argmax())
+        if not gain[j] > 0.0:
+            break
+        places.append(j)
+        total = max(total - gain[j], least_total)
+        row = gram[j] / own[j]
+        products = products - products[j] * row
+        gram = gram - gram[:, j, None] * row
+        noise, loss = _noise(total, n, has_scale, len(places))
+        if loss + len(places) * np.log(len(gram)) < best:
+            best, n_best, noise_best = loss + len(places) * np.log(len(gram)), len(places), noise
+    return (places[:n_best], noise_best) if best < none - MARGIN else ([], noise_of_none)
+
+
+def _noise(total: float, n: int, has_scale: bool, n_moved: int = 0) -> tuple[float, float]:
+    """The variance of the noise and -log-likelihood where moves leave this sum of squares."""
+    if not has_scale:
+        return 1.0, 0.5 * total
+    noise = max(total / max(n - n_moved, 1), np.finfo(float).tiny)
+    return noise, 0.5 * n * np.log(noise)
 
 
 def _gains(
@@ -183,11 +227,11 @@ def _gains(
     moved: dict[int, float],
     noise: float,
     surprise: np.ndarray,
-    begin: int,
+    changed: slice,
 ) -> np.ndarray:
     """Of each row, the log-likelihood after the change less that before."""
     if not moved:
-        ratio = max(float(np.mean(surprise[begin:])), 1.1)
+        ratio = max(float(np.mean(surprise[changed])), 1.1)
         return surprise * (1.0 - 1.0 / ratio) - np.log(ratio)
     fitted = design[:, [j + 1 for j in moved]] @ np.array(list(moved.values()))
     with np.errstate(over="ignore", invalid="ignore"):

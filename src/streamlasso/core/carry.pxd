@@ -11,12 +11,15 @@ cdef enum:
     LEVEL = 3
     N_LAGS = 4
 
-#: The rules, what the gate chooses from (nothing, or one of them), and the features of the long one.
+#: The rules, of which the first are learnt, what the gate chooses from (nothing, or one of them), and the features of
+#: the long one.
 cdef enum:
     SHORT = 0
     LONG = 1
-    N_RULES = 2
-    N_CHOICES = 3
+    N_LEARNT = 2
+    PERSISTENCE = 2
+    N_RULES = 3
+    N_CHOICES = 4
     N_FEATURES = 5
 
 
@@ -26,6 +29,7 @@ cdef class Carry(Stateful):
     cdef bint scaled
     cdef public Py_ssize_t n_seen
     cdef readonly double[::1] gate, lags
+    cdef double[::1] prior
     cdef readonly double[:, ::1] theta, B
     cdef readonly double[:, :, ::1] A
     cdef public double level_mean, eta_mean, residual_square, residual_weight

@@ -6,6 +6,7 @@ residual e_t of the mixture's own prediction (`Family.residual_at`), small regre
 
     short   o = theta z,   z = e_{t-1}                                                                    r = .99
     long    o = theta'z,   z = (e_{t-1}, e_{t-2}, f_{t-1}, level(y_{t-1}) - mean, eta_t - mean)           r = .998
+    last    o = level(y_{t-1}) - eta_t: persistence, for all families but classes
 
 where f is a fading mean of e and `level` the response on the scale of eta. For numbers, counts and positive responses e
 is on the scale of eta and is itself what a rule predicts, by recursive least squares in which rows beyond OUTLIER
@@ -17,9 +18,10 @@ with n the rows that a rule remembers: shrunk as by PRIOR_ROWS rows that say not
 differences of probabilities, w is the curvature of the loss at eta + o and e becomes o - loss'/loss'': a Newton step on
 the log loss. (The same for counts is sharper while it works, and explodes on three of eight simulated streams.)
 
-A gate decides whether any of this is used: exponential weights over nothing, short and long, which start at
-GATE_PRIOR for nothing, return to that by GATE_SHARE per row, and are updated by losses in units of the noise, as the
-weights of the experts are. Where residuals say nothing, the gate stays closed.
+A gate decides whether any of this is used: exponential weights over nothing and the rules, which start at GATE_PRIOR,
+return to that by GATE_SHARE per row, and are updated by losses in units of the noise, as the weights of the experts
+are. Where residuals say nothing, the gate stays closed. Persistence is for levels that jump, where all that was learnt
+is wrong until the experts have seen some rows: about five rows on which it alone is right give it most of the weight.
 
 The offset is linear in eta, so that the model stays linear: the lags move its intercept, the last feature of a long
 rule scales its coefficients (`linear`). For rows further ahead the residuals are not known: `expect` puts their
@@ -38,7 +40,9 @@ from streamlasso.core.state import FIXED, Column, array, complement, numbers
 FIRST_OFFSET = cython.declare(cython.Py_ssize_t, 20)
 PRIOR_ROWS = cython.declare(cython.double, 20.0)
 OUTLIER = cython.declare(cython.double, 6.0)
-GATE_PRIOR = cython.declare(cython.double, 0.8)
+#: Of nothing, short, long and persistence. The last is rarely right, and costs next to nothing where it is not.
+GATE_PRIOR = (0.8, 0.1, 0.099, 0.001)
+GATE_PRIOR_OF_CLASSES = (0.8, 0.1, 0.1, 0.0)
 GATE_SHARE = cython.declare(cython.double, 0.005)
 SHORT_DECAY = cython.declare(cython.double, 0.99)
 LONG_DECAY = cython.declare(cython.double, 0.998)
@@ -71,10 +75,11 @@ class Carry(Stateful):
     def __cinit__(self, family):
         self.family = family
         self.scaled = family.has_scale
-        self.gate = np.array([GATE_PRIOR] + [(1.0 - GATE_PRIOR) / N_RULES] * N_RULES)
-        self.A = np.zeros((N_RULES, N_FEATURES, N_FEATURES))
-        self.B = np.zeros((N_RULES, N_FEATURES))
-        self.theta = np.zeros((N_RULES, N_FEATURES))
+        self.prior = np.array(GATE_PRIOR if self.scaled else GATE_PRIOR_OF_CLASSES)
+        self.gate = np.array(self.prior)
+        self.A = np.zeros((N_LEARNT, N_FEATURES, N_FEATURES))
+        self.B = np.zeros((N_LEARNT, N_FEATURES))
+        self.theta = np.zeros((N_LEARNT, N_FEATURES))
         self.lags = np.zeros(N_LAGS)
 
     # --- the offset ---------------------------------------------------------------------------------------------
@@ -96,7 +101,7 @@ class Carry(Stateful):
         shift[0] = self.offset(cython.address(self.lags[0]), 0.0)
         scale[0] = 1.0
         if self.n_seen >= FIRST_OFFSET:
-            scale[0] += self.gate[LONG + 1] * self.theta[LONG, N_FEATURES - 1]
+            scale[0] += self.gate[LONG + 1] * self.theta[LONG, N_FEATURES - 1] - self.gate[PERSISTENCE + 1]
 
     def expect(self, lags, eta):
         """The residuals as they would be after a row whose response is its predicted mean."""
@@ -113,6 +118,8 @@ class Carry(Stateful):
         """The offset of one rule."""
         i: cython.Py_ssize_t
         total: cython.double = 0.0
+        if h == PERSISTENCE:
+            return (z[3] + self.level_mean) - (z[4] + self.eta_mean)
         for i in range(N_FEATURES if h == LONG else 1):
             total += self.theta[h, i] * z[i]
         return total
@@ -144,7 +151,6 @@ class Carry(Stateful):
         h: cython.Py_ssize_t
         total: cython.double = 0.0
         smallest: cython.double = INFINITY
-        prior: cython.double
         if self.n_seen < FIRST_OFFSET:
             return
         for h in range(N_CHOICES):
@@ -153,8 +159,7 @@ class Carry(Stateful):
             self.gate[h] *= exp(smallest - loss[h]) if loss[h] < INFINITY else 0.0
             total += self.gate[h]
         for h in range(N_CHOICES):
-            prior = GATE_PRIOR if h == 0 else (1.0 - GATE_PRIOR) / N_RULES
-            self.gate[h] = (1.0 - GATE_SHARE) * self.gate[h] / total + GATE_SHARE * prior
+            self.gate[h] = (1.0 - GATE_SHARE) * self.gate[h] / total + GATE_SHARE * self.prior[h]
 
     def learn(self, lags, y, eta, weight):
         """A row whose response is y, which the mixture predicted with eta and these residuals before it."""
@@ -164,7 +169,7 @@ class Carry(Stateful):
         self._features(lags, eta, z)
         self._measure(residual)
         self.n_seen += 1
-        for h in range(N_RULES):
+        for h in range(N_LEARNT):
             self._learn_rule(h, y, eta, weight, residual, z)
             self._solve(h)
         self._advance(cython.address(self.lags[0]), y, eta)
@@ -230,9 +235,9 @@ class Carry(Stateful):
 
     def travel(self, tape):
         tape.doubles(cython.address(self.gate[0]), N_CHOICES, WEIGHT)
-        tape.doubles(cython.address(self.A[0, 0, 0]), N_RULES * N_FEATURES * N_FEATURES, FINITE)
-        tape.doubles(cython.address(self.B[0, 0]), N_RULES * N_FEATURES, FINITE)
-        tape.doubles(cython.address(self.theta[0, 0]), N_RULES * N_FEATURES, FINITE)
+        tape.doubles(cython.address(self.A[0, 0, 0]), N_LEARNT * N_FEATURES * N_FEATURES, FINITE)
+        tape.doubles(cython.address(self.B[0, 0]), N_LEARNT * N_FEATURES, FINITE)
+        tape.doubles(cython.address(self.theta[0, 0]), N_LEARNT * N_FEATURES, FINITE)
         tape.doubles(cython.address(self.lags[0]), N_LAGS, FINITE)
         tape.number(cython.address(self.level_mean), FINITE)
         tape.number(cython.address(self.eta_mean), FINITE)

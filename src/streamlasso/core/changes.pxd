@@ -3,11 +3,14 @@ cimport cython
 from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
-#: Windows of the scores, ratios of the surprises, tails of the errors; rows and models that are kept.
+#: Powers of ranks and shifts of errors; the errors that ranks are among, those just before the row that are left out,
+#: and room for both; rows, models and changes that are kept.
 cdef enum:
-    N_WINDOWS = 5
-    N_RATIOS = 4
-    N_TAILS = 4
+    N_POWERS = 4
+    N_SHIFTS = 4
+    N_BEFORE = 256
+    N_LATE = 16
+    N_ERRORS = 272
     N_RECENT = 128
     N_PAST = 8
     MOST_KEPT = 32
@@ -25,32 +28,38 @@ cdef enum:
 cdef class Changes(Stateful):
     cdef Family family
     cdef readonly Py_ssize_t p
-    cdef Py_ssize_t more
-    cdef public double score_limit, surprise_limit
-    cdef bint scaled, restarted
-    cdef double[::1] factors, decay, ratio, odds, log_ratio, tail, constant
-    cdef double[:, ::1] table
-    cdef readonly double[::1] mean, sums, square, evidence, now, held
-    cdef readonly double[::1] squares, products
-    cdef readonly double[:, ::1] S, V, x, notes, past, found
-    cdef public double n_scale, usual
-    cdef public Py_ssize_t n, age, n_held, count, alarm_row, alarm_start, alarm_feature
+    cdef public double limit
+    cdef bint scaled, whole, quadratic
+    cdef double[::1] shift, shift_share
+    cdef double[:, ::1] rank_value, rank_mean
+    cdef readonly double[::1] mean, variance, grown, errors, now, held
+    cdef readonly double[:, ::1] moved, usual, x, notes, past, found
+    cdef public double square, n_scale, information, level, deviation
+    cdef public Py_ssize_t n, age, n_errors, n_held, count, alarm_row, alarm_feature
     cdef public int alarm_kind
-    cdef Py_ssize_t feature, started
-    cdef double chance
-    cdef readonly Py_ssize_t[::1] since
+    # Of the row at hand.
+    cdef bint restarted
+    cdef double residual, predicted, root, evidence, largest
+    cdef int kind
+    cdef Py_ssize_t feature
 
     cdef int see(self, const double* x, double y, double eta, double loss, double weight) except -1 nogil
-    cdef double _residual(self, double y, double eta) except? -1 nogil
-    cdef double _surprise(self, double r) noexcept nogil
-    cdef double _deviation(self) noexcept nogil
-    cdef double _add_surprise(self, double surprise) noexcept nogil
-    cdef double _unlikely(self, double y, double mean) noexcept nogil
-    cdef double _add_class(self, double surprise) noexcept nogil
-    cdef double _largest_sum(self) noexcept nogil
-    cdef void _measure(self, const double* x, double score, double variance) noexcept nogil
-    cdef double _add_score(self, const double* x, double score, double variance) noexcept nogil
-    cdef void _follow(self, double r, double floor) noexcept nogil
-    cdef void _restart(self) noexcept nogil
-    cdef int _raise_alarm(self, int kind, Py_ssize_t start) except -1 nogil
+    cdef double _linear(self, const double* model, const double* x) noexcept nogil
+    cdef void _copy(self, double* to, const double* model) noexcept nogil
+    cdef int _residual(self, double y, double eta) except -1 nogil
+    cdef double _error(self, double y) noexcept nogil
+    cdef double _least_error(self) noexcept nogil
+    cdef double _compare_grown(self, double error) noexcept nogil
+    cdef Py_ssize_t _twice_larger(self, double error, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
+    cdef void _hold(self, bint suspicious) noexcept nogil
+    cdef double _compare_moved(self, const double* x) noexcept nogil
+    cdef void _shift(self, Py_ssize_t j, double z, double u, double rate) noexcept nogil
+    cdef void _weigh(self, double evidence, int kind, Py_ssize_t feature) noexcept nogil
+    cdef void _follow_scale(self) noexcept nogil
+    cdef void _follow(self, const double* x, double y) noexcept nogil
+    cdef void _note(
+        self, const double* x, double y, double offset, double loss, double score, double surprise
+    ) noexcept nogil
+    cdef Py_ssize_t _n_varied(self) noexcept nogil
+    cdef int _raise_alarm(self) except -1 nogil
     cdef int _keep(self) except -1 nogil

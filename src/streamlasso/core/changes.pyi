@@ -8,8 +8,6 @@ from streamlasso.core.attribution import DetectedChange
 from streamlasso.core.state import Stateful
 from streamlasso.families.base import Family
 
-def limits(false_alarms: float, n_features: int) -> tuple[float, float]: ...
-
 @final
 class Changes(Stateful):
     n: int
@@ -17,8 +15,7 @@ class Changes(Stateful):
     @property
     def n_alarms(self) -> int: ...
     def list(self) -> list[DetectedChange]: ...
-    score_limit: float
-    surprise_limit: float
+    limit: float
     def watch(
         self,
         X: NDArray[np.float64],

@@ -15,6 +15,8 @@ cdef class Engine(Stateful):
     cdef readonly Py_ssize_t p
     cdef Py_ssize_t batch_size
     cdef readonly bint compiled
+    #: Is S at the same place of all states, so that it may stay there while rows are learnt?
+    cdef bint in_place
     cdef public Gate gate
     cdef public double lam
     cdef public Py_ssize_t n_seen
@@ -27,6 +29,7 @@ cdef class Engine(Stateful):
     cdef double ask(self, const double* x) except? -1 nogil
     cdef int predict_rows(self, Py_ssize_t n, const double* X, double* etas, double* residuals) except -1 nogil
     cdef void write_model(self, double* model) noexcept nogil
+    cdef void write_outline(self, double* model) noexcept nogil
 
 
 cdef class _Rows:

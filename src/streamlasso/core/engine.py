@@ -193,6 +193,7 @@ class Engine(Stateful):
         """`_step`, what the errors were, and whether they say that the stream has changed."""
         i: cython.Py_ssize_t
         first: cython.bint = self.n_seen == 0
+        learnt: cython.bint = False
         self._step(n, X, y, w, out)
         # Nothing could predict the first rows: their errors say nothing of the next.
         if self.quantiles is not None and not first:
@@ -201,7 +202,9 @@ class Engine(Stateful):
         if self.changes is not None:
             for i in range(n):
                 self.changes.see(X + i * self.p, y[i], out[i].eta, out[i].loss, weight_of(w, i))
-            self.write_model(cython.address(self.changes.now[0]))
+                learnt = learnt or weight_of(w, i) > 0.0
+        if learnt:
+            self.write_outline(cython.address(self.changes.now[0]))
         return 0
 
     def _step(self, n, X, y, w, out):
@@ -226,6 +229,10 @@ class Engine(Stateful):
     def write_model(self, model):
         """Intercept and coefficients now, into p + 1 numbers."""
         return
+
+    def write_outline(self, model):
+        """About that, right after rows were learnt, for those who look at it every time."""
+        self.write_model(model)
 
     # --- what a person wants to see -----------------------------------------------------------------------------
 

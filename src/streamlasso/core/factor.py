@@ -15,8 +15,20 @@ costs O(k^2):
 import cython
 from cython.cimports.libc.stdlib import abort, calloc, free, malloc
 from cython.cimports.libc.string import memcpy, memmove
-from cython.cimports.streamlasso.core.kernels import axpy, axpy4, dot, dot4, eliminate
+from cython.cimports.streamlasso.core.kernels import (
+    axpy,
+    axpy4,
+    dot,
+    dot4,
+    eliminate,
+    long_eliminate,
+    long_solve_lower,
+    long_solve_upper,
+)
 from cython.cimports.streamlasso.core.tape import FINITE, POSITIVE, READ
+
+#: Loops in fours pay for as many numbers.
+LONG = cython.declare(cython.Py_ssize_t, 24)
 
 
 @cython.cclass
@@ -42,7 +54,7 @@ class Factor:
     def _make_room(self, k):
         """For k members, and some more; most blocks stay much smaller than n. False where there is no memory."""
         i: cython.Py_ssize_t
-        room: cython.Py_ssize_t = min(self.n, max(k, self.room + max(self.room // 4, 4)))
+        room: cython.Py_ssize_t = min(self.n + 2, max(k, self.room + max(self.room // 4, 4)))
         kept: cython.Py_ssize_t = min(self.k, self.room)
         if k <= self.room:
             return True
@@ -149,7 +161,10 @@ class Factor:
             a *= self.d[i] * inverse
             self.d[i] = d
             self.inverse[i] = inverse
-            eliminate(self.k - i - 1, p, beta, self.row(i) + i + 1, x + i + 1)
+            if self.k - i > LONG:
+                long_eliminate(self.k - i - 1, p, beta, self.row(i) + i + 1, x + i + 1)
+            else:
+                eliminate(self.k - i - 1, p, beta, self.row(i) + i + 1, x + i + 1)
         return True
 
     def solve(self, b):
@@ -164,6 +179,9 @@ class Factor:
         self._solve_lower(b)
         for i in range(k):
             b[i] *= self.inverse[i]
+        if k >= LONG:
+            long_solve_upper(k, ld, self.U, b)
+            return
         i = k - 4
         while i >= 0:
             row = self.row(i)
@@ -185,6 +203,9 @@ class Factor:
         ld: cython.Py_ssize_t = self.room
         row: cython.p_double
         a: cython.double[4]
+        if k >= LONG:
+            long_solve_lower(k, ld, self.U, b)
+            return
         while i + 3 < k:
             row = self.row(i)
             b[i + 1] -= row[i + 1] * b[i]
@@ -208,8 +229,7 @@ class Factor:
         if tape.mode == READ and not self._make_room(k):
             abort()
         tape.doubles(self.d, k, POSITIVE)
-        for i in range(k - 1):
-            tape.doubles(self.row(i) + i + 1, k - i - 1, FINITE)
+        tape.triangle(self.U, k, self.room, FINITE)
         if tape.mode == READ:
             for i in range(k):
                 self.inverse[i] = 1.0 / self.d[i]

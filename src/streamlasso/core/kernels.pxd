@@ -27,19 +27,6 @@ cdef inline double dot(Py_ssize_t n, const double* a, const double* b) noexcept 
     return (s0 + s1) + (s2 + s3)
 
 
-cdef inline double centred_dot(Py_ssize_t n, const double* x, const double* centre, const double* b) noexcept nogil:
-    """(x - centre)'b"""
-    cdef double s0 = 0.0, s1 = 0.0
-    cdef Py_ssize_t i = 0
-    while i + 1 < n:
-        s0 += (x[i] - centre[i]) * b[i]
-        s1 += (x[i + 1] - centre[i + 1]) * b[i + 1]
-        i += 2
-    if i < n:
-        s0 += (x[i] - centre[i]) * b[i]
-    return s0 + s1
-
-
 cdef inline void axpy(Py_ssize_t n, double a, const double* x, double* y) noexcept nogil:
     """y += a x"""
     cdef Py_ssize_t i
@@ -183,6 +170,57 @@ cdef extern from *:
         }
     }
 
+    STREAMLASSO_WIDE
+    static void streamlasso_dot_rows(Py_ssize_t n, Py_ssize_t k, const double *const *rows, const double *y,
+                                     double *out) {
+        Py_ssize_t q = 0;
+        for (; q < k; q += 4) {
+            const double *x0 = rows[q], *x1 = rows[q + 1 < k ? q + 1 : q], *x2 = rows[q + 2 < k ? q + 2 : q],
+                         *x3 = rows[q + 3 < k ? q + 3 : q];
+            double rest[4] = {0.0};
+            SPREAD(s0, 0.0);
+            SPREAD(s1, 0.0);
+            SPREAD(s2, 0.0);
+            SPREAD(s3, 0.0);
+            Py_ssize_t i = 0;
+            for (; i + 3 < n; i += 4) {
+                LOAD(v, y + i);
+                LOAD(r0, x0 + i);
+                LOAD(r1, x1 + i);
+                LOAD(r2, x2 + i);
+                LOAD(r3, x3 + i);
+                ADD(s0, r0, v);
+                ADD(s1, r1, v);
+                ADD(s2, r2, v);
+                ADD(s3, r3, v);
+            }
+            for (; i < n; i++) {
+                rest[0] += x0[i] * y[i];
+                rest[1] += x1[i] * y[i];
+                rest[2] += x2[i] * y[i];
+                rest[3] += x3[i] * y[i];
+            }
+            rest[0] += SUM(s0);
+            rest[1] += SUM(s1);
+            rest[2] += SUM(s2);
+            rest[3] += SUM(s3);
+            for (Py_ssize_t r = 0; r < 4 && q + r < k; r++)
+                out[q + r] = rest[r];
+        }
+    }
+
+    STREAMLASSO_WIDE
+    static double streamlasso_sum_of_sizes(Py_ssize_t n, const double *x) {
+        double s[4] = {0.0}, rest = 0.0;
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4)
+            for (int l = 0; l < 4; l++)
+                s[l] += x[i + l] < 0.0 ? -x[i + l] : x[i + l];
+        for (; i < n; i++)
+            rest += x[i] < 0.0 ? -x[i] : x[i];
+        return ((s[0] + s[1]) + (s[2] + s[3])) + rest;
+    }
+
     STREAMLASSO_PART void streamlasso_fours(Py_ssize_t n, double a, const double *x, double *y) {
         SPREAD(a0, a);
         Py_ssize_t i = 0;
@@ -194,6 +232,37 @@ cdef extern from *:
         }
         for (; i < n; i++)
             y[i] += a * x[i];
+    }
+
+    STREAMLASSO_PART double streamlasso_fours_dot(Py_ssize_t n, const double *a, const double *b) {
+        SPREAD(s, 0.0);
+        double rest = 0.0;
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            LOAD(u, a + i);
+            LOAD(v, b + i);
+            ADD(s, u, v);
+        }
+        for (; i < n; i++)
+            rest += a[i] * b[i];
+        return SUM(s) + rest;
+    }
+
+    STREAMLASSO_WIDE
+    static double streamlasso_centred_dot(Py_ssize_t n, const double *x, const double *centre, const double *b) {
+        SPREAD(s, 0.0);
+        double rest = 0.0;
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            LOAD(u, x + i);
+            LOAD(c, centre + i);
+            LOAD(v, b + i);
+            LESS(u, c);
+            ADD(s, u, v);
+        }
+        for (; i < n; i++)
+            rest += (x[i] - centre[i]) * b[i];
+        return SUM(s) + rest;
     }
 
     STREAMLASSO_PART void streamlasso_fours4(Py_ssize_t n, double a0, double a1, double a2, double a3, const double *x0,
@@ -271,40 +340,256 @@ cdef extern from *:
                    - a[3] * (x3[i] - origin[i]);
     }
 
+    /* x - x is 0 where x is finite, and not a number where it is not. */
+    STREAMLASSO_WIDE
+    static int streamlasso_all_finite(Py_ssize_t n, const double *x) {
+        SPREAD(s, 0.0);
+        SPREAD(t, 0.0);
+        double rest = 0.0;
+        Py_ssize_t i = 0;
+        for (; i + 7 < n; i += 8) {
+            LOAD(u, x + i);
+            LOAD(v, x + i + 4);
+            LOAD(w, x + i);
+            LOAD(z, x + i + 4);
+            LESS(u, w);
+            LESS(v, z);
+            LESS(s, u);
+            LESS(t, v);
+        }
+        for (; i < n; i++)
+            rest += x[i] - x[i];
+        return (SUM(s) + SUM(t)) + rest == 0.0;
+    }
+
+    STREAMLASSO_WIDE
+    static int streamlasso_any_beyond(Py_ssize_t n, const double *g, const double *tau, const double *tol) {
+        int64_t found = 0;
+        for (Py_ssize_t i = 0; i < n; i++)
+            found |= (g[i] < 0.0 ? -g[i] : g[i]) > tau[i] + tol[i];
+        return found != 0;
+    }
+
+    /* b <- U'^{-1} b for a unit upper triangle by rows, four at a time. */
+    STREAMLASSO_WIDE
+    static void streamlasso_long_solve_lower(Py_ssize_t k, Py_ssize_t ld, const double *U, double *b) {
+        Py_ssize_t i = 0;
+        for (; i + 3 < k; i += 4) {
+            const double *r0 = U + i * ld + i, *r1 = r0 + ld, *r2 = r1 + ld, *r3 = r2 + ld;
+            b[i + 1] -= r0[1] * b[i];
+            b[i + 2] -= r0[2] * b[i] + r1[2] * b[i + 1];
+            b[i + 3] -= (r0[3] * b[i] + r1[3] * b[i + 1]) + r2[3] * b[i + 2];
+            streamlasso_fours4(k - i - 4, -b[i], -b[i + 1], -b[i + 2], -b[i + 3], r0 + 4, r1 + 4, r2 + 4, r3 + 4,
+                               b + i + 4);
+        }
+        for (; i < k; i++)
+            streamlasso_fours(k - i - 1, -b[i], U + i * ld + i + 1, b + i + 1);
+    }
+
+    /* b <- U^{-1} b */
+    STREAMLASSO_WIDE
+    static void streamlasso_long_solve_upper(Py_ssize_t k, Py_ssize_t ld, const double *U, double *b) {
+        Py_ssize_t i = k - 4;
+        for (; i >= 0; i -= 4) {
+            const double *r0 = U + i * ld + i, *r1 = r0 + ld, *r2 = r1 + ld, *r3 = r2 + ld, *from = b + i + 4;
+            double rest[4] = {0.0};
+            SPREAD(s0, 0.0);
+            SPREAD(s1, 0.0);
+            SPREAD(s2, 0.0);
+            SPREAD(s3, 0.0);
+            Py_ssize_t j = 0;
+            for (; j + 3 < k - i - 4; j += 4) {
+                LOAD(v, from + j);
+                LOAD(a0, r0 + 4 + j);
+                LOAD(a1, r1 + 4 + j);
+                LOAD(a2, r2 + 4 + j);
+                LOAD(a3, r3 + 4 + j);
+                ADD(s0, a0, v);
+                ADD(s1, a1, v);
+                ADD(s2, a2, v);
+                ADD(s3, a3, v);
+            }
+            for (; j < k - i - 4; j++) {
+                rest[0] += r0[4 + j] * from[j];
+                rest[1] += r1[4 + j] * from[j];
+                rest[2] += r2[4 + j] * from[j];
+                rest[3] += r3[4 + j] * from[j];
+            }
+            b[i + 3] -= SUM(s3) + rest[3];
+            b[i + 2] -= (SUM(s2) + rest[2]) + r2[3] * b[i + 3];
+            b[i + 1] -= ((SUM(s1) + rest[1]) + r1[3] * b[i + 3]) + r1[2] * b[i + 2];
+            b[i] -= (((SUM(s0) + rest[0]) + r0[3] * b[i + 3]) + r0[2] * b[i + 2]) + r0[1] * b[i + 1];
+        }
+        for (i += 3; i >= 0; i--)
+            b[i] -= streamlasso_fours_dot(k - i - 1, U + i * ld + i + 1, b + i + 1);
+    }
+
+    /* x -= p row, then row += beta x */
+    STREAMLASSO_WIDE
+    static void streamlasso_long_eliminate(Py_ssize_t n, double p, double beta, double *row, double *x) {
+        SPREAD(a, -p);
+        SPREAD(c, beta);
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            LOAD(u, row + i);
+            LOAD(v, x + i);
+            ADD(v, a, u);
+            ADD(u, c, v);
+            STORE(x + i, v);
+            STORE(row + i, u);
+        }
+        for (; i < n; i++) {
+            x[i] -= p * row[i];
+            row[i] += beta * x[i];
+        }
+    }
+
+    /* The upper triangle of the block of `members` of S + rows'signed + diag(ridge); at most four rows wait. */
+    STREAMLASSO_PART void streamlasso_gather_block(Py_ssize_t k, const Py_ssize_t *members, Py_ssize_t p,
+                                                   const double *S, Py_ssize_t n_rows, const double *rows,
+                                                   const double *signed_rows, const double *ridge, Py_ssize_t ld,
+                                                   double *U) {
+        const double *r0 = rows, *r1 = rows + p, *r2 = r1 + p, *r3 = r2 + p;
+        for (Py_ssize_t i = 0; i < k; i++) {
+            const Py_ssize_t at = members[i];
+            const double *from = S + at * p;
+            const double a0 = n_rows > 0 ? signed_rows[at] : 0.0, a1 = n_rows > 1 ? signed_rows[p + at] : 0.0;
+            const double a2 = n_rows > 2 ? signed_rows[2 * p + at] : 0.0;
+            const double a3 = n_rows > 3 ? signed_rows[3 * p + at] : 0.0;
+            double *to = U + i * ld;
+            if (n_rows == 0)
+                for (Py_ssize_t j = i; j < k; j++)
+                    to[j] = from[members[j]];
+            else if (n_rows <= 2)
+                for (Py_ssize_t j = i; j < k; j++)
+                    to[j] = from[members[j]] + (a0 * r0[members[j]] + a1 * r1[members[j]]);
+            else
+                for (Py_ssize_t j = i; j < k; j++)
+                    to[j] = from[members[j]] + ((a0 * r0[members[j]] + a1 * r1[members[j]])
+                                                + (a2 * r2[members[j]] + a3 * r3[members[j]]));
+            to[i] += ridge[at];
+        }
+    }
+
+    /* Each pivot is taken out of all rows below, which do not wait for one another. Fours may reach over the end of a
+       row, by less than the two numbers that `ld` is larger than k and one below the diagonal of the next. */
+    STREAMLASSO_WIDE
+    static Py_ssize_t streamlasso_factor_block(Py_ssize_t k, const Py_ssize_t *members, Py_ssize_t p, const double *S,
+                                               Py_ssize_t n_rows, const double *rows, const double *signed_rows,
+                                               const double *ridge, double tolerance, Py_ssize_t ld, double *U,
+                                               double *d, double *inverse) {
+        streamlasso_gather_block(k, members, p, S, n_rows, rows, signed_rows, ridge, ld, U);
+        for (Py_ssize_t i = 0; i < k; i++)
+            d[i] = U[i * ld + i];
+        for (Py_ssize_t i = 0; i < k; i++) {
+            double *from = U + i * ld;
+            const double pivot = from[i], share = 1.0 / pivot;
+            if (!(pivot > tolerance * d[i]))
+                return i;
+            d[i] = pivot;
+            inverse[i] = share;
+            for (Py_ssize_t r = i + 1; r < k; r++) {
+                double *to = U + r * ld;
+                SPREAD(a, -share * from[r]);
+                for (Py_ssize_t j = r; j < k; j += 4) {
+                    LOAD(s, to + j);
+                    LOAD(v, from + j);
+                    ADD(s, a, v);
+                    STORE(to + j, s);
+                }
+            }
+            for (Py_ssize_t j = i + 1; j < k; j++)
+                from[j] *= share;
+        }
+        return k;
+    }
+
     /* The lower triangle of a symmetric matrix by rows; each row counts as a row and as a column. */
     STREAMLASSO_WIDE
     static double streamlasso_symmetric_times(Py_ssize_t n, const double *P, const double *z, double *q) {
-        double total = 0.0;
-        const double *row = P;
-        for (Py_ssize_t i = 0; i < n; row += ++i) {
-            SPREAD(s, 0.0);
-            SPREAD(zi, z[i]);
-            double rest = row[i] * z[i];
-            Py_ssize_t j = 0;
-            for (; j + 3 < i; j += 4) {
-                LOAD(r, row + j);
+        const double *r0 = P;
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            const double *r1 = r0 + i + 1, *r2 = r1 + i + 2, *r3 = r2 + i + 3;
+            const double a0 = z[i], a1 = z[i + 1], a2 = z[i + 2], a3 = z[i + 3];
+            SPREAD(z0, a0);
+            SPREAD(z1, a1);
+            SPREAD(z2, a2);
+            SPREAD(z3, a3);
+            SPREAD(s0, 0.0);
+            SPREAD(s1, 0.0);
+            SPREAD(s2, 0.0);
+            SPREAD(s3, 0.0);
+            for (Py_ssize_t j = 0; j < i; j += 4) {
+                LOAD(b0, r0 + j);
+                LOAD(b1, r1 + j);
+                LOAD(b2, r2 + j);
+                LOAD(b3, r3 + j);
                 LOAD(v, z + j);
                 LOAD(t, q + j);
-                ADD(s, r, v);
-                ADD(t, r, zi);
+                ADD(s0, b0, v);
+                ADD(s1, b1, v);
+                ADD(s2, b2, v);
+                ADD(s3, b3, v);
+                ADD(t, b0, z0);
+                ADD(t, b1, z1);
+                ADD(t, b2, z2);
+                ADD(t, b3, z3);
                 STORE(q + j, t);
             }
-            for (; j < i; j++) {
-                rest += row[j] * z[j];
-                q[j] += row[j] * z[i];
-            }
-            q[i] = SUM(s) + rest;
+            r0 += i;
+            r1 += i;
+            r2 += i;
+            r3 += i;
+            q[i] = SUM(s0) + ((r0[0] * a0 + r1[0] * a1) + (r2[0] * a2 + r3[0] * a3));
+            q[i + 1] = SUM(s1) + ((r1[0] * a0 + r1[1] * a1) + (r2[1] * a2 + r3[1] * a3));
+            q[i + 2] = SUM(s2) + ((r2[0] * a0 + r2[1] * a1) + (r2[2] * a2 + r3[2] * a3));
+            q[i + 3] = SUM(s3) + ((r3[0] * a0 + r3[1] * a1) + (r3[2] * a2 + r3[3] * a3));
+            r0 = r3 + 4;
         }
-        for (Py_ssize_t i = 0; i < n; i++)
-            total += z[i] * q[i];
-        return total;
+        for (; i < n; r0 += ++i) {
+            q[i] = 0.0;
+            streamlasso_fours(i, z[i], r0, q);
+            for (Py_ssize_t j = 0; j <= i; j++)
+                q[i] += r0[j] * z[j];
+        }
+        return streamlasso_fours_dot(n, z, q);
     }
 
     STREAMLASSO_WIDE
     static void streamlasso_symmetric_subtract(Py_ssize_t n, double gain, const double *q, double *P) {
-        double *row = P;
-        for (Py_ssize_t i = 0; i < n; row += ++i)
-            streamlasso_fours(i + 1, -gain * q[i], q, row);
+        double *r0 = P;
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            double *r1 = r0 + i + 1, *r2 = r1 + i + 2, *r3 = r2 + i + 3;
+            const double a0 = -gain * q[i], a1 = -gain * q[i + 1], a2 = -gain * q[i + 2], a3 = -gain * q[i + 3];
+            SPREAD(b0, a0);
+            SPREAD(b1, a1);
+            SPREAD(b2, a2);
+            SPREAD(b3, a3);
+            for (Py_ssize_t j = 0; j < i; j += 4) {
+                LOAD(v, q + j);
+                LOAD(s0, r0 + j);
+                LOAD(s1, r1 + j);
+                LOAD(s2, r2 + j);
+                LOAD(s3, r3 + j);
+                ADD(s0, b0, v);
+                ADD(s1, b1, v);
+                ADD(s2, b2, v);
+                ADD(s3, b3, v);
+                STORE(r0 + j, s0);
+                STORE(r1 + j, s1);
+                STORE(r2 + j, s2);
+                STORE(r3 + j, s3);
+            }
+            r0[i] += a0 * q[i];
+            streamlasso_fours(2, a1, q + i, r1 + i);
+            streamlasso_fours(3, a2, q + i, r2 + i);
+            streamlasso_fours(4, a3, q + i, r3 + i);
+            r0 = r3 + i + 4;
+        }
+        for (; i < n; r0 += ++i)
+            streamlasso_fours(i + 1, -gain * q[i], q, r0);
     }
 
     /* e^x = 2^k e^r with r = x - k log 2 at most half of log 2: its Taylor series to the 13th term is exact to rounding,
@@ -398,6 +683,98 @@ cdef extern from *:
         }
     }
 
+    /* Rows of eight numbers: the weights of one expert for all shares. */
+    STREAMLASSO_WIDE
+    static void streamlasso_multiply_eights(Py_ssize_t n, const double *a, double *rows, double *sums) {
+        SPREAD(low, 0.0);
+        SPREAD(high, 0.0);
+        SPREAD(one, 1.0);
+        for (Py_ssize_t i = 0; i < n; i++, rows += 8) {
+            SPREAD(x, a[i]);
+            SPREAD(s, 0.0);
+            SPREAD(t, 0.0);
+            LOAD(u, rows);
+            LOAD(v, rows + 4);
+            ADD(s, u, x);
+            ADD(t, v, x);
+            ADD(low, s, one);
+            ADD(high, t, one);
+            STORE(rows, s);
+            STORE(rows + 4, t);
+        }
+        STORE(sums, low);
+        STORE(sums + 4, high);
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_scale_eights(Py_ssize_t n, const double *a, double *rows) {
+        LOAD(x, a);
+        LOAD(y, a + 4);
+        for (Py_ssize_t i = 0; i < n; i++, rows += 8) {
+            SPREAD(s, 0.0);
+            SPREAD(t, 0.0);
+            LOAD(u, rows);
+            LOAD(v, rows + 4);
+            ADD(s, u, x);
+            ADD(t, v, y);
+            STORE(rows, s);
+            STORE(rows + 4, t);
+        }
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_add_eights(Py_ssize_t n, const double *a, const double *rows, double *sums) {
+        SPREAD(s, 0.0);
+        SPREAD(t, 0.0);
+        for (Py_ssize_t i = 0; i < n; i++, rows += 8) {
+            SPREAD(x, a[i]);
+            LOAD(u, rows);
+            LOAD(v, rows + 4);
+            ADD(s, u, x);
+            ADD(t, v, x);
+        }
+        STORE(sums, s);
+        STORE(sums + 4, t);
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_dot_eights(Py_ssize_t n, const double *a, const double *rows, double *out) {
+        LOAD(x, a);
+        LOAD(y, a + 4);
+        for (Py_ssize_t i = 0; i < n; i++, rows += 8) {
+            SPREAD(s, 0.0);
+            LOAD(u, rows);
+            LOAD(v, rows + 4);
+            ADD(s, u, x);
+            ADD(s, v, y);
+            out[i] = SUM(s);
+        }
+    }
+
+    /* row <- keep row + common + part (row before + row after), all as they were; the first and the last row count
+       as their own neighbours. */
+    STREAMLASSO_WIDE
+    static void streamlasso_blur_eights(Py_ssize_t n, const double *keep, const double *part, const double *common,
+                                        double *rows) {
+        for (Py_ssize_t h = 0; h < 8; h += 4) {
+            const double *from = common + h;
+            double *row = rows + h;
+            LOAD(k, keep + h);
+            LOAD(a, part + h);
+            LOAD(before, row);
+            for (Py_ssize_t i = 0; i < n; i++, row += 8, from += 8) {
+                LOAD(here, row);
+                LOAD(after, i + 1 < n ? row + 8 : row);
+                LOAD(s, from);
+                ADD(s, k, here);
+                ADD(s, a, before);
+                ADD(s, a, after);
+                STORE(row, s);
+                before = here;
+            }
+        }
+    }
+
     STREAMLASSO_WIDE
     static void streamlasso_centred_product(Py_ssize_t n, const double *a, const double *x, double centre, double *z) {
         SPREAD(c, centre);
@@ -419,6 +796,16 @@ cdef extern from *:
     void long_dot4 "streamlasso_long_dot4"(
         Py_ssize_t n, const double* x, Py_ssize_t ld, const double* y, double* out
     ) noexcept nogil
+    #: (x - centre)'b
+    double centred_dot "streamlasso_centred_dot"(
+        Py_ssize_t n, const double* x, const double* centre, const double* b
+    ) noexcept nogil
+    #: out_q = (row q)'y, for k rows of n numbers
+    void dot_rows "streamlasso_dot_rows"(
+        Py_ssize_t n, Py_ssize_t k, const double* const* rows, const double* y, double* out
+    ) noexcept nogil
+    #: sum_i |x_i|
+    double sum_of_sizes "streamlasso_sum_of_sizes"(Py_ssize_t n, const double* x) noexcept nogil
     #: y += sum_q a_q (row q), for k rows of n numbers
     void add_rows "streamlasso_add_rows"(
         Py_ssize_t n, Py_ssize_t k, const double* const* rows, const double* a, double* y
@@ -431,6 +818,31 @@ cdef extern from *:
     void subtract4 "streamlasso_subtract4"(
         Py_ssize_t n, const double* a, const double* x0, const double* x1, const double* x2, const double* x3,
         const double* origin, double* y
+    ) noexcept nogil
+    #: Whether all n numbers are finite
+    bint all_finite "streamlasso_all_finite"(Py_ssize_t n, const double* x) noexcept nogil
+    #: Whether any |g_i| > tau_i + tol_i
+    bint any_beyond "streamlasso_any_beyond"(
+        Py_ssize_t n, const double* g, const double* tau, const double* tol
+    ) noexcept nogil
+    #: b <- U'^{-1} b and b <- U^{-1} b for a unit upper triangle of k rows, `ld` apart; x -= p row, row += beta x: for
+    #: two dozen numbers and more
+    void long_solve_lower "streamlasso_long_solve_lower"(
+        Py_ssize_t k, Py_ssize_t ld, const double* U, double* b
+    ) noexcept nogil
+    void long_solve_upper "streamlasso_long_solve_upper"(
+        Py_ssize_t k, Py_ssize_t ld, const double* U, double* b
+    ) noexcept nogil
+    void long_eliminate "streamlasso_long_eliminate"(
+        Py_ssize_t n, double p, double beta, double* row, double* x
+    ) noexcept nogil
+    #: U'DU, U by rows that are `ld` >= k + 2 apart, of the block of k members of S + rows'signed + diag(ridge), with
+    #: n_rows at most 4, and the inverse of D; how many pivots were more than `tolerance` of the diagonal, up to the
+    #: first that was not
+    Py_ssize_t factor_block "streamlasso_factor_block"(
+        Py_ssize_t k, const Py_ssize_t* members, Py_ssize_t p, const double* S, Py_ssize_t n_rows, const double* rows,
+        const double* signed_rows, const double* ridge, double tolerance, Py_ssize_t ld, double* U, double* d,
+        double* inverse
     ) noexcept nogil
     #: q = P z, and z'q, of a symmetric P of which the rows of the lower triangle are kept
     double symmetric_times "streamlasso_symmetric_times"(
@@ -447,6 +859,22 @@ cdef extern from *:
     #: Slope and curvature of the logistic loss for n rows, any eta; they do not overlap.
     void logistic_slopes "streamlasso_logistic"(
         Py_ssize_t n, const double* y, const double* eta, double* slope, double* curvature
+    ) noexcept nogil
+    #: For n rows of eight numbers: row_i *= a_i, and the sums of the columns; row_i *= a; the sum of a_i row_i;
+    #: out_i = a'row_i
+    void multiply_eights "streamlasso_multiply_eights"(
+        Py_ssize_t n, const double* a, double* rows, double* sums
+    ) noexcept nogil
+    void scale_eights "streamlasso_scale_eights"(Py_ssize_t n, const double* a, double* rows) noexcept nogil
+    void add_eights "streamlasso_add_eights"(
+        Py_ssize_t n, const double* a, const double* rows, double* sums
+    ) noexcept nogil
+    void dot_eights "streamlasso_dot_eights"(
+        Py_ssize_t n, const double* a, const double* rows, double* out
+    ) noexcept nogil
+    #: row_i <- keep row_i + common_i + part (row_{i-1} + row_{i+1}); the first and last are their own neighbours
+    void blur_eights "streamlasso_blur_eights"(
+        Py_ssize_t n, const double* keep, const double* part, const double* common, double* rows
     ) noexcept nogil
     #: z = a (x - centre), number by number
     void centred_product "streamlasso_centred_product"(

@@ -92,6 +92,7 @@ class Learner(Engine):
         self.tuner = tuner
         self.tuner_state = np.zeros(max(tuner.n_state, 1))
         self.compiled = family.compiled and tuner.compiled
+        self.in_place = True
         self.clamped = tuner.clamped
         self.updated = curvature == "updated"
         self.batch_size = batch_size

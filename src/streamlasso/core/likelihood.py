@@ -65,6 +65,7 @@ class Likelihood(Objective):
         return 0
 
     def _rows_changed(self):
+        """What was evaluated at the minimiser serves its derivative too, as long as the rows are the same."""
         self.rows.current = self.main.evaluated = self.null.evaluated = False
 
     def fold_oldest(self):
@@ -80,6 +81,7 @@ class Likelihood(Objective):
         self.n_whole -= 1
         if self.window == 0:
             self.ring.forget_oldest()
+        self._rows_changed()
         return 0
 
     # --- the derivative -----------------------------------------------------------------------------------------
@@ -90,7 +92,8 @@ class Likelihood(Objective):
             self._ridge(self.active, lam)
         self.rows.refresh()
         self.main.intercept = self.intercept
-        self.main.evaluate()
+        if not self.main.evaluated:
+            self.main.evaluate()
         self._first_to_enter(cython.address(self.active.g[0]), cython.address(first))
         self.main.expand_members(self.local)
         if first >= 0:
@@ -146,7 +149,6 @@ class Likelihood(Objective):
         for j in range(self.p):
             self.active.g[j] = self.main.g[j]
         self.active.broken = True
-        self._rows_changed()
         return status
 
     def _one_response(self):
@@ -192,3 +194,4 @@ class Likelihood(Objective):
         self.null.active.travel(tape)
         if tape.mode == READ:
             self.main.intercept = self.intercept
+            self._rows_changed()

@@ -3,6 +3,7 @@ cimport cython
 from streamlasso.core.experts.base cimport Experts
 from streamlasso.core.bounds cimport Bounds
 from streamlasso.core.carry cimport Carry
+from streamlasso.core.choice cimport Choice
 from streamlasso.core.engine cimport Engine
 from streamlasso.core.pointers cimport Pointers
 from streamlasso.core.calibration cimport Calibration
@@ -28,6 +29,7 @@ cdef class MixtureLearner(Engine):
     cdef Carry carry
     cdef Calibration calibration
     cdef Relevance relevance
+    cdef Choice choice
     cdef bint scaled, carries, linked, calibrates
     cdef readonly double[:, ::1] experience
     cdef double[::1] fades
@@ -62,7 +64,9 @@ cdef class MixtureLearner(Engine):
     cdef void _hold(self, const double* etas, double* pulls) noexcept nogil
     cdef double _average(self, const double* weights, const double* pulls) noexcept nogil
     cdef void _measure_noise(self, double deviance) noexcept nogil
-    cdef int _blend(self) except -1 nogil
+    cdef int _summarise(self) except -1 nogil
+    cdef int _outline(self) except -1 nogil
     cdef int blend(self) except -1 nogil
+    cdef int _add_models(self, const double* weights) except -1 nogil
     cdef double _in_units(self, double loss, double weight, double least) noexcept nogil
     cdef Py_ssize_t _n_active(self) except -1 nogil

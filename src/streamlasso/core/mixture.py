@@ -54,6 +54,7 @@ from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.calibration import Calibration
 from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
 from cython.cimports.streamlasso.core.changes import Changes
+from cython.cimports.streamlasso.core.choice import Choice
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
 from cython.cimports.streamlasso.core.kernels import dot
@@ -90,8 +91,8 @@ CONFIDENCE = cython.declare(cython.double, 2.0)
 EMPTY_PRIOR = cython.declare(cython.double, 0.5)
 #: A row is the one that was predicted last where no feature differs by more than this share of its range.
 NEARBY = cython.declare(cython.double, 0.1)
-#: An expert that is not sparse is selected where its weight is this many times that of all sparse ones together.
-DENSE_MARGIN = 100.0
+#: What looks at the model after every row leaves out experts with less than this share of the largest weight.
+OUTLINE = cython.declare(cython.double, 1e-3)
 
 
 @cython.cfunc
@@ -171,6 +172,7 @@ class MixtureLearner(Engine):
         for m in range(self.n_permanent):
             self.shares.enter(m)
         self.shares.start(EMPTY_PRIOR if self.linked and self.experts[0].first_is_empty else 0.0)
+        self.choice = Choice(self.shares, [group.sparse for group in self.experts])
         self.experience = np.zeros((self.M, N_EXPERIENCE))
         self.fades = np.array([1.0 - group.memory.decay for group in self.experts])
         self.bounds = Bounds(self.p, self.family)
@@ -237,8 +239,9 @@ class MixtureLearner(Engine):
                 if weight_of(w, i) > 0.0:
                     self._evaluate(i)
             self._learn_all(n)
-            self._blend()
-            self.blend()
+            self._summarise()
+            self.choice.update()
+            self._outline()
             self.relevance.update(cython.address(self.model[1]))
         for i in range(n):
             record = out + i
@@ -392,6 +395,7 @@ class MixtureLearner(Engine):
             return 0
         if self.began[chosen] >= 0:
             self.shares.leave(chosen)
+            self.choice.forget(chosen)
         self.began[chosen] = self.n_seen
         self.experience[chosen, ROWS_SEEN] = 0.0
         cython.cast(Experts, self.each.at[chosen]).restart(
@@ -400,15 +404,16 @@ class MixtureLearner(Engine):
         self.shares.enter(chosen)
         return 0
 
-    def _blend(self):
+    def _summarise(self):
         """What is noted of the averaged model."""
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         first: cython.Py_ssize_t
+        best: cython.Py_ssize_t = 0
+        place: cython.Py_ssize_t = 0
         weight: cython.double
         total: cython.double = 0.0
         most: cython.double = -1.0
-        self.is_blended = False
         self.lam = self.all_lam_max = self.all_size = 0.0
         for m in range(self.M):
             if self.began[m] < 0:
@@ -418,28 +423,54 @@ class MixtureLearner(Engine):
             total += weight
             self.all_lam_max += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
             self.all_size += weight * cython.cast(Experts, self.each.at[m]).size_of()
+            self.lam += cython.cast(Experts, self.each.at[m]).sum_lam(cython.address(self.shares.total[first]))
             for k in range(self.shares.first[m + 1] - first):
-                self.lam += self.shares.total[first + k] * cython.cast(Experts, self.each.at[m]).lam_of(k)
                 if self.shares.total[first + k] > most:
                     most = self.shares.total[first + k]
-                    self.code = cython.cast(Experts, self.each.at[m]).code_of(k)
+                    best = m
+                    place = k
+        self.code = cython.cast(Experts, self.each.at[best]).code_of(place)
         self.lam /= total
         self.all_lam_max /= total
         self.all_size /= total
         return 0
 
+    def _outline(self):
+        """The averaged model of the experts that matter, for those who look at it after every row."""
+        e: cython.Py_ssize_t
+        most: cython.double = 0.0
+        total: cython.double = 0.0
+        weights: cython.p_double = cython.address(self.pulls[0])
+        for e in range(self.n):
+            most = max(most, self.shares.total[e])
+        for e in range(self.n):
+            weights[e] = self.shares.total[e] if self.shares.total[e] >= OUTLINE * most else 0.0
+            total += weights[e]
+        for e in range(self.n):
+            weights[e] /= total
+        self.is_blended = False
+        return self._add_models(weights)
+
     def blend(self):
         """The averaged model, made when it is asked for."""
-        m: cython.Py_ssize_t
         if self.is_blended:
             return 0
+        self.is_blended = True
+        return self._add_models(cython.address(self.shares.total[0]))
+
+    def _add_models(self, weights):
+        e: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        used: cython.bint
         memset(cython.address(self.model[0]), 0, (self.p + 1) * cython.sizeof(cython.double))
         for m in range(self.M):
-            if self.began[m] >= 0:
+            used = False
+            for e in range(self.shares.first[m], self.shares.first[m + 1]):
+                used = used or weights[e] > 0.0
+            if used and self.began[m] >= 0:
                 cython.cast(Experts, self.each.at[m]).add_coef(
-                    cython.address(self.shares.total[self.shares.first[m]]), cython.address(self.model[0])
+                    weights + self.shares.first[m], cython.address(self.model[0])
                 )
-        self.is_blended = True
         return 0
 
     def _n_active(self):
@@ -597,12 +628,15 @@ class MixtureLearner(Engine):
         return self.bounds.clip_eta(dot(self.n, weights, pulls))
 
     def write_model(self, model):
+        self.blend()
+        self.write_outline(model)
+
+    def write_outline(self, model):
         j: cython.Py_ssize_t
         shift: cython.double = 0.0
         scale: cython.double = 1.0
         more: cython.double
         factor: cython.double
-        self.blend()
         if self.carries:
             self.carry.linear(cython.address(shift), cython.address(scale))
         if self.calibrates:
@@ -649,15 +683,9 @@ class MixtureLearner(Engine):
         return self.selected()
 
     def selected_expert(self):
-        """The group of the sparse expert with the largest weight, and in it the largest penalty that has at least half
-        of that: of two models that predict about as well, the sparser; and its weight. A model that is not sparse is
-        selected where its weight is DENSE_MARGIN times that of all sparse ones together."""
-        weights = self.weights
-        sparse = np.array([group.sparse for group in self.experts])
-        dense = weights.max() > DENSE_MARGIN * weights[sparse].sum()
-        m: cython.Py_ssize_t = np.argmax(np.where(sparse | dense, weights.max(axis=1), -1.0))
-        k: cython.Py_ssize_t = np.argmax(weights[m] >= 0.5 * weights[m].max())
-        return m, k, float(weights[m, k])
+        """Its group, its place in it, and its weight (`choice.py`)."""
+        m, k = self.choice.selected()
+        return m, k, float(self.weights[m, k])
 
     def inclusion(self):
         m: cython.Py_ssize_t
@@ -704,7 +732,7 @@ class MixtureLearner(Engine):
     def parts(self):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
         rest = {"bounds/": self.bounds, "stream/": self.stream, "shares/": self.shares, "carry/": self.carry}
-        rest["relevance/"] = self.relevance
+        rest |= {"choice/": self.choice, "relevance/": self.relevance}
         last = {"calibration/": self.calibration} if self.quantiles is None else {"errors/": self.quantiles}
         return {**experts, **rest, **last, **({} if self.changes is None else {"changes/": self.changes})}
 
@@ -732,6 +760,8 @@ class MixtureLearner(Engine):
         self.stream.travel(tape)
         self.shares.travel(tape)
         self.carry.travel(tape)
+        self.choice.travel(tape)
+        tape.require(began[self.choice.travelled] >= 0, b"the memory of the selected expert is not there")
         self.relevance.travel(tape)
         if self.quantiles is not None:
             self.quantiles.travel(tape)

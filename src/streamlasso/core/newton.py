@@ -39,9 +39,11 @@ from cython.cimports.streamlasso.core.kernels import (
     axpy,
     centred_product,
     dot,
+    dot_rows,
     long_dot,
     long_dot4,
     subtract4,
+    sum_of_sizes,
 )
 from cython.cimports.streamlasso.core.objective import Objective
 from cython.cimports.streamlasso.core.record import OK, SINGULAR, UNFINISHED
@@ -221,7 +223,7 @@ class Newton:
             self.intercept = 0.0
             self.evaluated = self.curved = self.posed = False
             status = self.solve(local)
-        self.evaluated = self.curved = self.posed = False
+        self.curved = self.posed = False
         return status
 
     def solve(self, local):
@@ -288,9 +290,7 @@ class Newton:
             for i in range(self.rows.n_levels):
                 total += self.rows.level_weight[i] * fabs(self.level_slope[i])
             return total
-        for i in range(self.objective.n_whole):
-            total += fabs(self.slope[i])
-        return total
+        return total + sum_of_sizes(self.objective.n_whole, cython.address(self.slope[0]))
 
     def _slopes(self):
         self.by_level = False
@@ -541,11 +541,13 @@ class Newton:
         largest: cython.double = _worse(0.0, fabs(self.pull), self.tol[self.p])
         n: cython.Py_ssize_t = self.objective.n_whole
         self._fold_gradient()
+        for q in range(self.active.factor.k):
+            self.columns[q] = self.rows.column(self.active.members[q])
+        dot_rows(n, self.active.factor.k, self.columns, cython.address(self.slope[0]), out + 1)
         out[0] = self.pull
         for q in range(self.active.factor.k):
             j = self.active.members[q]
-            r = self.folded_g[j] + self.folded_pull * (self.moments.mean[j] - self.rows.origin[j])
-            r -= long_dot(n, self.rows.column(j), cython.address(self.slope[0]))
+            r = self.folded_g[j] + self.folded_pull * (self.moments.mean[j] - self.rows.origin[j]) - out[1 + q]
             if self.active.has_ridge:
                 r -= self.active.ridge[j] * self.active.b[q]
             self.g[j] = r

@@ -26,6 +26,7 @@ cdef class PackedModels:
     cdef Py_ssize_t room
     cdef char** at
     cdef Py_ssize_t* size
+    cdef Py_ssize_t* held
 
     cdef int _learn(
         self, Engine engine, Tape tape, Py_ssize_t place, Py_ssize_t n, const Py_ssize_t* rows, const double* X,
@@ -37,7 +38,7 @@ cdef class PackedModels:
     ) except -1 nogil
     cdef void _take_out(self, Engine engine, Tape tape, Py_ssize_t place, double* gate) noexcept nogil
     cdef int _put_back(self, Engine engine, Tape tape, Py_ssize_t place, const double* gate) except -1 nogil
-    cdef int _resize(self, Py_ssize_t place, Py_ssize_t size) except -1 nogil
+    cdef int _hold(self, Py_ssize_t place, Py_ssize_t size) except -1 nogil
     cdef int _judge(self, double* gate, double y, double weight, double own, double pooled) except -1 nogil
     cdef int _measure_noise(self, double* gate, double deviance) except -1 nogil
     cdef int _shift(self, double* gate, double y, double weight, double pooled) except -1 nogil

@@ -2,7 +2,8 @@
 """Many models of one kind, as packed numbers (`tape.py`), and a few engines that they take turns on.
 
 To learn or predict the rows of a model its numbers are copied to an engine, and after learning back: an engine's
-scratch space is not kept for every model, and a model takes no more memory than its state.
+scratch space is not kept for every model, and a model takes no more memory than its state. The largest array of a
+single model, S, stays where it is (`Tape.lent`): a row reads a part of it.
 
 **Own and pooled.** Beside the models of the keys there is one that sees all rows. For each key three predictions
 compete: that of its own model, that of the pooled model, and that of the pooled model shifted to the level of this key,
@@ -26,7 +27,7 @@ import cython
 import numpy as np
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cython.cimports.libc.math import exp, fabs, isfinite
-from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.libc.stdlib import free, malloc, realloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.pointers import Pointers
@@ -44,6 +45,8 @@ NOISE_DECAY = cython.declare(cython.double, 0.98)
 #: Beyond this the exponential of eta is not a number.
 FARTHEST = cython.declare(cython.double, 700.0)
 
+#: A model that grows gets memory for this share more than it needs.
+SLACK = cython.declare(cython.Py_ssize_t, 16)
 HEAD = cython.declare(cython.Py_ssize_t, N_GATE * cython.sizeof(cython.double))
 
 
@@ -92,6 +95,7 @@ class PackedModels:
             free(self.at[i])
         free(self.at)
         free(self.size)
+        free(self.held)
 
     def add_places(self, n: cython.Py_ssize_t):
         """n more places, all empty."""
@@ -108,10 +112,16 @@ class PackedModels:
             if size == cython.NULL:
                 raise MemoryError
             self.size = size
+            held = cython.cast(
+                cython.pointer[cython.Py_ssize_t], realloc(self.held, room * cython.sizeof(cython.Py_ssize_t))
+            )
+            if held == cython.NULL:
+                raise MemoryError
+            self.held = held
             self.room = room
         for i in range(self.n_places, self.n_places + n):
             self.at[i] = cython.NULL
-            self.size[i] = 0
+            self.size[i] = self.held[i] = 0
         self.n_places += n
 
     # --- rows -------------------------------------------------------------------------------------------------------
@@ -279,27 +289,36 @@ class PackedModels:
         if self.size[place] == 0:
             memset(gate, 0, HEAD)
             gate[POOLED] = 1.0
+            tape.lends = False
             engine.read(tape, self.fresh_at, self.fresh_size)
             return
+        tape.lends = engine.in_place
         memcpy(gate, self.at[place], HEAD)
         engine.read(tape, self.at[place] + HEAD, self.size[place] - HEAD)
 
     def _put_back(self, engine, tape, place, gate):
-        size: cython.Py_ssize_t = engine.n_bytes(tape)
-        self._resize(place, HEAD + size)
+        """Where they were before, if there is room: most models stay about as large as they are."""
+        size: cython.Py_ssize_t
+        before: cython.p_char = self.at[place]
+        if before != cython.NULL:
+            engine.write(tape, before + HEAD, self.held[place] - HEAD)
+        if before == cython.NULL or tape.wrong != cython.NULL:
+            size = HEAD + engine.n_bytes(tape)
+            self._hold(place, size + size // SLACK)
+            engine.write(tape, self.at[place] + HEAD, size - HEAD)
+            free(before)
+        self.size[place] = HEAD + tape.at
         memcpy(self.at[place], gate, HEAD)
-        engine.write(tape, self.at[place] + HEAD, size)
         return 0
 
-    def _resize(self, place, size):
-        there: cython.p_char
-        if self.size[place] != size:
-            there = cython.cast(cython.p_char, realloc(self.at[place], size))
-            if there == cython.NULL:
-                with cython.gil:
-                    raise MemoryError
-            self.at[place] = there
-            self.size[place] = size
+    def _hold(self, place, size):
+        """New memory for as many bytes; what there was is the caller's."""
+        there: cython.p_char = cython.cast(cython.p_char, malloc(size))
+        if there == cython.NULL:
+            with cython.gil:
+                raise MemoryError
+        self.at[place] = there
+        self.held[place] = size
         return 0
 
     def packed(self, place: cython.Py_ssize_t):
@@ -319,7 +338,9 @@ class PackedModels:
             self._refuse_gate(data)
             engine: Engine = self.engines[0]
             engine.refuse_unfit(data[HEAD:])
-            self._resize(place, len(data))
+            self.clear(place)
+            self._hold(place, len(data))
+            self.size[place] = len(data)
             memcpy(self.at[place], PyBytes_AS_STRING(data), len(data))
         else:
             self.clear(place)
@@ -329,7 +350,7 @@ class PackedModels:
         self._refuse_place(place)
         free(self.at[place])
         self.at[place] = cython.NULL
-        self.size[place] = 0
+        self.size[place] = self.held[place] = 0
 
     def state_of(self, place: cython.Py_ssize_t):
         """What `Engine.unpack` takes, and the weight against the pooled model."""

@@ -16,7 +16,7 @@ cdef class Quantiles(Stateful):
     cdef readonly double lowest
     cdef double[::1] tau, rate, knots
     cdef readonly double[:, ::1] q, losses
-    cdef public double square, weight
+    cdef public double square, weight, fast
     cdef public Py_ssize_t n
 
     cdef int see(self, double y, double eta, double weight) except -1 nogil

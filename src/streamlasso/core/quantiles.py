@@ -6,9 +6,11 @@ of counts, the mean of positive responses):
 
     z = (y - mu) / (spread(mu) s),        s^2 <- fading mean of ((y - mu) / spread(mu))^2, a square at most CAP s^2
 
-so that a quantile of z need not move when the noise does. For each level tau it follows the errors by a step of online
-gradient descent on the pinball loss, which makes the share of errors below q the level, whatever the errors do (Gibbs
-and Candes; Angelopoulos, Candes and Tibshirani):
+so that a quantile of z need not move when the noise does. A mean of squares falls slowly from where a jump has brought
+it, so where the squares of the last few rows are SHRINKS times smaller, it starts again from these.
+
+For each level tau it follows the errors by a step of online gradient descent on the pinball loss, which makes the share
+of errors below q the level, whatever the errors do (Gibbs and Candes; Angelopoulos, Candes and Tibshirani):
 
     q <- q + rate (tau - 1{z <= q})
 
@@ -37,6 +39,9 @@ LOSS_DECAY = cython.declare(cython.double, 0.99)
 #: Of s^2, and the most that one square counts.
 SQUARE_DECAY = cython.declare(cython.double, 0.98)
 CAP = cython.declare(cython.double, 25.0)
+#: Of the squares of the last few rows; chance brings them to less than a fiftieth of s^2 once in a million rows.
+FAST_DECAY = cython.declare(cython.double, 0.8)
+SHRINKS = cython.declare(cython.double, 50.0)
 #: Errors beyond this are this far out.
 FARTHEST = cython.declare(cython.double, 20.0)
 #: The rows after which the noise counts as known; before, quantiles are as much wider as those of Student's t.
@@ -55,7 +60,7 @@ class Quantiles(Stateful):
     STATE = (
         array("q", FIXED, FIXED, exchanged=_exchanged),
         array("losses", FIXED, FIXED, exchanged=lambda losses: losses[::-1]),
-        numbers("noise", Column("square"), Column("weight")),
+        numbers("noise", Column("square"), Column("weight"), Column("fast")),
         numbers("seen", Column("n"), dtype=np.int64),
     )
 
@@ -65,7 +70,7 @@ class Quantiles(Stateful):
         self.tau, self.rate, self.knots = LEVELS, RATES, ndtri(LEVELS)
         self.q = np.tile(ndtri(LEVELS)[:, None], (1, N_RATES))
         self.losses = np.zeros((N_LEVELS, N_RATES))
-        self.square = self.weight = 0.0
+        self.square = self.weight = self.fast = 0.0
         self.n = 0
 
     def see(self, y, eta, weight):
@@ -88,6 +93,10 @@ class Quantiles(Stateful):
             square = min(square, CAP * self.square)
         self.weight = SQUARE_DECAY * self.weight + 1.0
         self.square += (square - self.square) / self.weight
+        self.fast += (1.0 - FAST_DECAY if self.n > 0 else 1.0) * (square - self.fast)
+        if self.square > SHRINKS * self.fast > 0.0:
+            self.square = self.fast
+            self.weight = 1.0
         self.n += 1
         return 0
 
@@ -111,6 +120,7 @@ class Quantiles(Stateful):
         tape.doubles(cython.address(self.losses[0, 0]), N_LEVELS * N_RATES, FINITE)
         tape.number(cython.address(self.square), WEIGHT)
         tape.number(cython.address(self.weight), WEIGHT)
+        tape.number(cython.address(self.fast), WEIGHT)
         tape.count(cython.address(self.n))
 
     def __reduce__(self):

@@ -20,8 +20,8 @@ from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 
 from streamlasso.core.state import FEATURES, Column, array, numbers
 
-ENTERS = cython.declare(cython.double, 0.2)
-LEAVES = cython.declare(cython.double, 0.06)
+ENTERS = cython.declare(cython.double, 0.06)
+LEAVES = cython.declare(cython.double, 0.02)
 #: Of the strength, and of the mean and variance of features.
 FADES = cython.declare(cython.double, 0.8)
 DECAY = cython.declare(cython.double, 0.99)
@@ -49,11 +49,15 @@ class Relevance(Stateful):
         """A row that was learnt."""
         j: cython.Py_ssize_t
         apart: cython.double
+        step: cython.double
+        mean: cython.p_double = cython.address(self.mean[0])
+        variance: cython.p_double = cython.address(self.variance[0])
         self.weight = DECAY * self.weight + 1.0
+        step = 1.0 / self.weight
         for j in range(self.p):
-            apart = x[j] - self.mean[j]
-            self.mean[j] += apart / self.weight
-            self.variance[j] += (apart * (x[j] - self.mean[j]) - self.variance[j]) / self.weight
+            apart = x[j] - mean[j]
+            mean[j] += step * apart
+            variance[j] += step * (apart * (x[j] - mean[j]) - variance[j])
 
     def update(self, coef):
         """The coefficients after it."""

@@ -27,7 +27,15 @@ N_SHARES, so that a loop over shares is one over whole vectors. The last is alwa
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, exp
-from cython.cimports.streamlasso.core.kernels import axpy, dot, exps
+from cython.cimports.streamlasso.core.kernels import (
+    add_eights,
+    axpy,
+    blur_eights,
+    dot_eights,
+    exps,
+    multiply_eights,
+    scale_eights,
+)
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import READ, WEIGHT
 
@@ -110,31 +118,17 @@ class Shares(Stateful):
 
     def _reweigh(self):
         """The weights times the likelihoods; those of a share add up to 1, and are equal ones where none is left."""
-        e: cython.Py_ssize_t
         h: cython.Py_ssize_t
-        x: cython.double
         kept: cython.double[N_LANES]
-        row: cython.p_double = cython.address(self.lanes[0, 0])
-        for h in range(N_LANES):
-            kept[h] = 0.0
-        for e in range(self.n):
-            x = self.likelihood[e]
-            for h in range(N_LANES):
-                row[h] *= x
-                kept[h] += row[h]
-            row += N_LANES
-        for h in range(N_LANES):
-            if h < N_SHARES and not kept[h] > 0.0:
+        multiply_eights(self.n, cython.address(self.likelihood[0]), cython.address(self.lanes[0, 0]), kept)
+        for h in range(N_SHARES):
+            if not kept[h] > 0.0:
                 self._level(h)
             if kept[h] < LEAST_SUM:
                 self._add_to_one(h)
                 kept[h] = 1.0
             kept[h] = 1.0 / kept[h]
-        row = cython.address(self.lanes[0, 0])
-        for e in range(self.n):
-            for h in range(N_LANES):
-                row[h] *= kept[h]
-            row += N_LANES
+        scale_eights(self.n, kept, cython.address(self.lanes[0, 0]))
 
     def _add_to_one(self, h):
         """The weights of a share that are so small that the inverse of their sum might not be finite."""
@@ -171,36 +165,22 @@ class Shares(Stateful):
     def _share_out(self):
         """Half of the share to the other groups, half to the neighbouring penalties."""
         h: cython.Py_ssize_t
-        k: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        K: cython.Py_ssize_t = self.K
-        here: cython.double
         u: cython.p_double
-        common: cython.p_double
-        after: cython.p_double
-        half: cython.double[N_LANES]
-        before: cython.double[N_LANES]
+        to_all: cython.double[N_LANES]
+        to_neighbour: cython.double[N_LANES]
+        kept: cython.double[N_LANES]
         for h in range(N_LANES):
-            half[h] = self.half[h]
+            to_all[h] = self.half[h] / self.n_alive
+            to_neighbour[h] = 0.5 * self.half[h]
+            kept[h] = 1.0 - 2.0 * self.half[h]
         for m in range(self.M):
             u = cython.address(self.lanes[self.first[m], 0])
-            if not self.alive[m]:
-                continue
-            if self._size(m) < K:
+            if self.alive[m] and self._size(m) < self.K:
                 for h in range(N_LANES):
-                    u[h] = (1.0 - half[h]) * u[h] + half[h] / self.n_alive
-                continue
-            for h in range(N_LANES):
-                before[h] = u[h]
-            common = cython.address(self.common[0, 0])
-            for k in range(K):
-                after = u + N_LANES if k + 1 < K else u
-                for h in range(N_LANES):
-                    here = u[h]
-                    u[h] = (1.0 - 2.0 * half[h]) * here + common[h] + 0.5 * half[h] * (before[h] + after[h])
-                    before[h] = here
-                common += N_LANES
-                u += N_LANES
+                    u[h] = (1.0 - self.half[h]) * u[h] + to_all[h]
+            elif self.alive[m]:
+                blur_eights(self.K, kept, to_neighbour, cython.address(self.common[0, 0]), u)
 
     def _add_groups(self):
         """common_k: the part of the other groups of what all groups have at the k-th penalty."""
@@ -228,31 +208,18 @@ class Shares(Stateful):
 
     def averages(self, pulls, out):
         """Each share's average of what the experts predict."""
-        e: cython.Py_ssize_t
         h: cython.Py_ssize_t
-        x: cython.double
         sums: cython.double[N_LANES]
-        row: cython.p_double = cython.address(self.lanes[0, 0])
-        for h in range(N_LANES):
-            sums[h] = 0.0
-        for e in range(self.n):
-            x = pulls[e]
-            for h in range(N_LANES):
-                sums[h] += row[h] * x
-            row += N_LANES
+        add_eights(self.n, pulls, cython.address(self.lanes[0, 0]), sums)
         for h in range(N_SHARES):
             out[h] = sums[h]
 
     def _add_up(self):
-        e: cython.Py_ssize_t
         h: cython.Py_ssize_t
         pi: cython.double[N_LANES]
-        row: cython.p_double = cython.address(self.lanes[0, 0])
         for h in range(N_LANES):
             pi[h] = self.pi[h] if h < N_SHARES else 0.0
-        for e in range(self.n):
-            self.total[e] = dot(N_LANES, row, pi)
-            row += N_LANES
+        dot_eights(self.n, pi, cython.address(self.lanes[0, 0]), cython.address(self.total[0]))
 
     def weight_of(self, m):
         """The weight of a group."""

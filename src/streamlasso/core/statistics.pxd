@@ -1,6 +1,14 @@
 cimport cython
 
 from streamlasso.core.state cimport Stateful
+from streamlasso.core.tape cimport Tape
+
+cdef extern from *:
+    """
+    #define STREAMLASSO_POINT(view, to) ((view).data = (char *)(to))
+    """
+    #: The numbers of a view are elsewhere from now on; what it keeps alive stays.
+    void point "STREAMLASSO_POINT"(double[:, ::1] view, double* to) noexcept nogil
 
 
 @cython.final
@@ -25,6 +33,8 @@ cdef class Moments(Stateful):
     cdef readonly double[::1] c, mean
     cdef public double weight, target_mean, target_scatter
     cdef Py_ssize_t n_pending
+    #: The memory of S, while S is on a tape.
+    cdef double* own_S
 
     cdef double* add(self, const double* x, double target, double weight) noexcept nogil
     cdef double* remove(self, const double* x, double target, double weight) noexcept nogil
@@ -34,6 +44,7 @@ cdef class Moments(Stateful):
     cdef void clear(self) noexcept nogil
     cdef double diagonal(self, Py_ssize_t j) noexcept nogil
     cdef void column(self, Py_ssize_t j, Py_ssize_t* members, Py_ssize_t k, double* out) noexcept nogil
+    cdef void _travel_S(self, Tape tape) noexcept nogil
     cdef void times(self, Py_ssize_t* members, Py_ssize_t k, double* b, double* out) noexcept nogil
 
 

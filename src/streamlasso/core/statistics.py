@@ -311,7 +311,7 @@ class Moments(Stateful):
 
     def travel(self, tape):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.n_pending), PENDING)
-        tape.doubles(cython.address(self.S[0, 0]), self.p * self.p, FINITE)
+        self._travel_S(tape)
         tape.doubles(cython.address(self.c[0]), self.p, FINITE)
         tape.doubles(cython.address(self.mean[0]), self.p, FINITE)
         tape.doubles(cython.address(self.rows[0, 0]), n * self.p, FINITE)
@@ -319,6 +319,14 @@ class Moments(Stateful):
         tape.number(cython.address(self.weight), WEIGHT)
         tape.number(cython.address(self.target_mean), FINITE)
         tape.number(cython.address(self.target_scatter), FINITE)
+
+    def _travel_S(self, tape):
+        """S may stay on the tape: most rows read a part of it, and one of PENDING writes it."""
+        if tape.mode == READ and self.own_S != cython.NULL:
+            point(self.S, self.own_S)
+        elif tape.mode == READ:
+            self.own_S = cython.address(self.S[0, 0])
+        point(self.S, tape.lent(cython.address(self.S[0, 0]), self.p * self.p, FINITE))
 
 
 @cython.cclass

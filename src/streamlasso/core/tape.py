@@ -11,9 +11,9 @@ Every number takes eight bytes: a double, or an integer.
 """
 
 import cython
-from cython.cimports.libc.float import DBL_MAX
 from cython.cimports.libc.math import fabs
 from cython.cimports.libc.string import memcpy
+from cython.cimports.streamlasso.core.kernels import all_finite
 
 WIDTH = cython.declare(cython.Py_ssize_t, 8)
 MOST = cython.declare(cython.Py_ssize_t, 2**62)
@@ -45,8 +45,49 @@ class Tape:
             return there
         return own
 
+    def lent(self, own, n, kind):
+        """The same for numbers that may stay on the tape: where they are from now on. Where the tape `lends`, READ
+        copies nothing, and WRITE to the same place neither."""
+        there: cython.p_double = cython.cast(cython.p_double, self.start + self.at)
+        if self.lends and self.mode == READ:
+            return there if self._next(n) != cython.NULL else own
+        if self.mode == WRITE and there == own:
+            self._next(n)
+        else:
+            self.doubles(own, n, kind)
+        return own
+
     def number(self, own, kind):
-        return self.doubles(own, 1, kind)[0]
+        there: cython.p_double = cython.cast(cython.p_double, self._next(1))
+        if there == cython.NULL:
+            return own[0]
+        if self.mode == WRITE:
+            there[0] = own[0]
+        elif self.mode == READ:
+            own[0] = there[0]
+        else:
+            self._admissible(there, 1, kind)
+            return there[0]
+        return own[0]
+
+    def triangle(self, rows, k, ld, kind):
+        """Of k rows, `ld` numbers apart, those right of the diagonal."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        there: cython.p_double = cython.cast(cython.p_double, self._next(k * (k - 1) // 2))
+        if there == cython.NULL:
+            return
+        if self.mode == CHECK:
+            self._admissible(there, k * (k - 1) // 2, kind)
+            return
+        for i in range(k - 1):
+            if self.mode == WRITE:
+                for j in range(i + 1, k):
+                    there[j - i - 1] = rows[i * ld + j]
+            else:
+                for j in range(i + 1, k):
+                    rows[i * ld + j] = there[j - i - 1]
+            there += k - i - 1
 
     def indices(self, own, n, first, end):
         """Integers from `first` to `end - 1`."""
@@ -69,7 +110,18 @@ class Tape:
 
     def index(self, own, end):
         """One integer from 0 to `end - 1`."""
-        return self.indices(own, 1, 0, end)[0]
+        there: cython.pointer[cython.Py_ssize_t] = cython.cast(cython.pointer[cython.Py_ssize_t], self._next(1))
+        if there == cython.NULL:
+            return own[0]
+        if self.mode == WRITE:
+            there[0] = own[0]
+        elif self.mode == READ:
+            own[0] = there[0]
+        elif 0 <= there[0] < end:
+            return there[0]
+        else:
+            self._refuse(b"is out of range")
+        return own[0]
 
     def count(self, own):
         """An integer that is far from where integers end."""
@@ -118,10 +170,8 @@ class Tape:
         i: cython.Py_ssize_t
         bad: cython.Py_ssize_t = 0
         if kind == ANY:
-            return True
-        for i in range(n):
-            bad += not fabs(x[i]) <= DBL_MAX
-        if kind != PENALTY and bad > 0:
+            return
+        if kind != PENALTY and not all_finite(n, x):
             self._refuse(b"must be finite")
         elif kind == SIGN:
             for i in range(n):
@@ -129,12 +179,10 @@ class Tape:
             if bad > 0:
                 self._refuse(b"must be 1 or -1")
         elif kind != FINITE:
-            bad = 0
             for i in range(n):
                 bad += not (x[i] > 0.0 if kind == POSITIVE else x[i] >= 0.0)
             if bad > 0:
                 self._refuse(b"must be above 0" if kind == POSITIVE else b"must be 0 or larger")
-        return bad == 0
 
     def _refuse(self, why):
         """What was shown last."""

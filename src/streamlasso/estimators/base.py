@@ -93,7 +93,7 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
         return self._take(X, y, sample_weight, reset=True, ordered=not is_all(self.memory))
 
     def _take(self, *batch: Any, reset: bool = False, ordered: bool = True) -> Self:
-        with self._telling(), learning(self):
+        with self._telling(reset), learning(self):
             rows = self._ready(*batch, reset=reset or not hasattr(self, "learners_"))
             rows = rows if ordered else rows.shuffled()
             with counting(len(rows.X)) as learnt, self._settled(rows, learnt):
@@ -234,15 +234,15 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
     @property
     @between_rows
     def relevant_(self) -> Any:
-        """The names of the features that matter: a feature enters when its importance, over some rows, is a fifth of
-        the largest, and leaves below a sixteenth, so that the list is steady where `selected_` follows every turn. One
+        """The names of the features that matter: a feature enters when its importance, over some rows, is .06 of the
+        largest, and leaves below .02, so that the list is steady where the model of `selected_` follows every row. One
         list for each class where there are several.
 
         >>> import numpy as np
         >>> from streamlasso import RAPRegressor
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(500, 8))
-        >>> RAPRegressor().fit(X, X[:, 2] - X[:, 5] + rng.normal(size=500)).relevant_
+        >>> RAPRegressor().fit(X, 4 * X[:, 2] - 4 * X[:, 5] + rng.normal(size=500)).relevant_
         ['x2', 'x5']
         """
         names = np.array(self._names, dtype=object)

@@ -52,12 +52,13 @@ class FindsChanges:
         return list(modelled(classes)) if len(self.learners_) > 1 else [None]
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """`on_change` is told of the changes that are found in this block, after it."""
+    def _telling(self, reset: bool = False) -> Iterator[None]:
+        """`on_change` is told of the changes found in this block, after it; `reset`: it begins a new stream."""
         if self.on_change is None:
             yield
             return
         news = News(self, self.on_change)
+        news.since = 0 if reset else news.since
         try:
             yield
         finally:
@@ -76,13 +77,19 @@ class News:
         self.since = self._rows()
 
     def tell(self) -> None:
-        """Of the changes that were found since."""
+        """Of the changes that were found since: of all of them, also where `whom` raises an error for one."""
         if self.whom is None or not hasattr(self.estimator, "learners_"):
             return
         since, self.since = self.since, self._rows()
+        errors = []
         for change in getattr(self.estimator, "changes_", ()):
             if since <= change.detected < self.since:
-                self.whom(change)
+                try:
+                    self.whom(change)
+                except Exception as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _rows(self) -> int:
         learners = getattr(self.estimator, "learners_", [])

@@ -11,6 +11,7 @@ cdef class Family(Part):
         self, Py_ssize_t n, const double* y, const double* eta, double* slope, double* curvature
     ) except -1 nogil
     cdef double mean_at(self, double eta) except? -1 nogil
+    cdef int means_of(self, Py_ssize_t n, const double* eta, double* mean) except -1 nogil
     cdef double spread_at(self, double eta) except? -1 nogil
     cdef double best_eta(self, double y, double low, double high) except? -1 nogil
     cdef double residual_at(self, double y, double eta) except? -1 nogil

@@ -72,6 +72,13 @@ class Family(Part):
         with cython.gil:
             return self.mean(eta)
 
+    def means_of(self, n, eta, mean):
+        """The means of n etas; they do not overlap."""
+        i: cython.Py_ssize_t
+        for i in range(n):
+            mean[i] = self.mean_at(eta[i])
+        return 0
+
     def spread_at(self, eta):
         """How far responses spread about their mean, up to a factor that the stream shows."""
         return 1.0
@@ -142,6 +149,23 @@ class Family(Part):
     def curvature(self, y, eta):
         """d2 loss/d eta2, element by element."""
         return self._each(2, y, eta)
+
+    def derivatives(self, y, eta):
+        """Slopes and curvatures of rows, also where a family of your own gives them for plain floats only."""
+        slope, curvature = np.empty(len(y)), np.empty(len(y))
+        ys: cython.const[cython.double][::1] = np.ascontiguousarray(y, dtype=float)
+        etas: cython.const[cython.double][::1] = np.ascontiguousarray(eta, dtype=float)
+        slopes: cython.double[::1] = slope
+        curvatures: cython.double[::1] = curvature
+        if len(y) > 0:
+            self.slopes(
+                len(y),
+                cython.address(ys[0]),
+                cython.address(etas[0]),
+                cython.address(slopes[0]),
+                cython.address(curvatures[0]),
+            )
+        return slope, curvature
 
     def mean(self, eta):
         """The mean of y given eta, element by element."""

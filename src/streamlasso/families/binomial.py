@@ -40,15 +40,7 @@ class Binomial(Family):
 
     def losses_of(self, n, y, eta, loss):
         i: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        done: cython.Py_ssize_t = 0
-        part: cython.double[MOST_AT_ONCE]
-        while done < n:
-            m = min(n - done, MOST_AT_ONCE)
-            for i in range(m):
-                part[i] = max(-fabs(eta[done + i]), -FARTHEST_ETA)
-            exps(m, part, loss + done)
-            done += m
+        _odds(n, eta, loss)
         log1ps(n, loss)
         for i in range(n):
             loss[i] += (1.0 - y if eta[i] > 0.0 else -y) * eta[i]
@@ -68,6 +60,13 @@ class Binomial(Family):
     def mean_at(self, eta):
         e: cython.double = exp(-fabs(eta))
         return 1.0 / (1.0 + e) if eta > 0.0 else e / (1.0 + e)
+
+    def means_of(self, n, eta, mean):
+        i: cython.Py_ssize_t
+        _odds(n, eta, mean)
+        for i in range(n):
+            mean[i] = (1.0 if eta[i] > 0.0 else mean[i]) / (1.0 + mean[i])
+        return 0
 
     def best_eta(self, y, low, high):
         return min(max(log(y / (1.0 - y)), low), high)
@@ -97,3 +96,20 @@ class Binomial(Family):
         if np.any((y < 0) | (y > 1)):
             return "a binomial response lies between 0 and 1"
         return None
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _odds(n: cython.Py_ssize_t, eta: cython.pointer[cython.const[cython.double]], out: cython.p_double) -> cython.void:
+    """e^-|eta|, of the less likely class against the other."""
+    i: cython.Py_ssize_t
+    m: cython.Py_ssize_t
+    done: cython.Py_ssize_t = 0
+    part: cython.double[MOST_AT_ONCE]
+    while done < n:
+        m = min(n - done, MOST_AT_ONCE)
+        for i in range(m):
+            part[i] = max(-fabs(eta[done + i]), -FARTHEST_ETA)
+        exps(m, part, out + done)
+        done += m

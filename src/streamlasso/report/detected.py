@@ -9,11 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from streamlasso._text import count, number
+from streamlasso.report.axes import Entries
 from streamlasso.report.colours import LIGHT
 from streamlasso.report.page import paragraph, section, table
 from streamlasso.report.summary import Summary
 
-STYLE: dict[str, Any] = {"color": LIGHT, "linewidth": 1.1, "linestyle": (0, (4, 2))}
+STYLE: dict[str, Any] = {"color": LIGHT, "linewidth": 0.9}
+#: A model keeps about as many changes (`core/changes.pxd`): where there are more, these are the last ones.
+KEPT = 32
+#: More marks than this are short ones at the top: lines would hide what they mark.
+MOST_LONG, SHORT = 10, 0.08
 #: In place of features, where none moved.
 NOTHING: dict[Any, Any] = {None: (None, None)}
 #: Changes and features that the report lists.
@@ -41,13 +46,15 @@ def detected_table(summary: Summary) -> pyarrow.Table:
 
 def mark_changes(axes: Axes, summary: Summary) -> None:
     """Where each most likely began."""
+    bottom = 0.0 if len(summary.detected) <= MOST_LONG else 1.0 - SHORT
     for change in summary.detected:
-        axes.axvline(change.row - 0.5, **STYLE)
+        axes.axvline(change.row - 0.5, ymin=bottom, **STYLE)
 
 
-def change_key(summary: Summary) -> list[tuple[str, Any]]:
-    """For a legend; empty where there is nothing to explain."""
-    return [("change found", Line2D([], [], **STYLE))] if summary.detected else []
+def change_key(summary: Summary) -> Entries:
+    """For a legend."""
+    n = len(summary.detected)
+    return [(f"the last {n} changes found" if n >= KEPT else "change found", Line2D([], [], **STYLE))]
 
 
 def detected_section(summary: Summary) -> str:
@@ -69,6 +76,8 @@ def detected_section(summary: Summary) -> str:
         "A change is where the errors grew, or went with a feature, by more than chance explains. The cost is the "
         "loss above what was usual before, over at most 128 rows."
     ) + (f" And {more:,} earlier ones: changes.csv has them." if more > 0 else "")
+    if len(summary.detected) >= KEPT:
+        note += " Only the last changes are kept, so those at the beginning of the stream are not among them."
     return section("Changes found in the stream", table(head, lines, text=2), paragraph(note, "note"))
 
 

@@ -158,8 +158,7 @@ def _draw_loss(axes: Axes, summary: Summary) -> None:
     axes.set_title(f"Loss, mean of the last {window:,} rows", **TITLE)
     axes.set_ylabel(summary.loss_name)
     frame(axes)
-    known = zip(*axes.get_legend_handles_labels(), strict=True)
-    legend_above(axes, [*((label, handle) for handle, label in known), *change_key(summary)])
+    legend_above(axes)
 
 
 def _draw_memory(axes: Axes, summary: Summary) -> None:
@@ -176,6 +175,9 @@ def _draw_memory(axes: Axes, summary: Summary) -> None:
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
     frame(axes)
+    if summary.detected:
+        # Here, since above the losses there is no room left.
+        legend_above(axes, change_key(summary))
 
 
 def _draw_penalty(axes: Axes, summary: Summary) -> None:

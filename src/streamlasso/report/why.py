@@ -11,6 +11,9 @@ from streamlasso.report.summary import Summary
 MOST_ROWS, WINDOW = 3, 20
 #: lam moved where it is beyond this ratio of what it was; a large move is beyond twice it.
 MOVED, LARGE = 1.1, 2.0
+#: Another penalty is selected where lam/lam_max is beyond this ratio: those of neighbouring penalties differ by more,
+#: and that of one penalty drifts by less, as the rows of a memory grow.
+SWITCHED = 1.3
 #: Large moves that a report explains.
 MOST_MOVES = 5
 
@@ -22,7 +25,7 @@ def pushed(t: np.ndarray, lam: np.ndarray, slope: np.ndarray, i: int) -> str:
     """
     first = max(i - WINDOW, 0)
     before, after = float(lam[first]), float(lam[i])
-    when = f"over rows {t[first] + 1:,} to {t[i]:,}" if i > first else f"at row {t[i]:,}"
+    when = f"over rows {t[first] + 1:,} to {t[i]:,}" if i > first + 1 else f"at row {t[i]:,}"
     steps = np.diff(lam[first : i + 1])
     same_way = steps * np.sign(after - before)
     most = np.argsort(-same_way, kind="stable")[:MOST_ROWS]
@@ -40,19 +43,30 @@ def pushed(t: np.ndarray, lam: np.ndarray, slope: np.ndarray, i: int) -> str:
     )
 
 
-def took_over(t: np.ndarray, lam: np.ndarray, since: np.ndarray, i: int) -> str:
-    """Why the lam of the selected model is what it is: since which row another model leads, and when that began."""
-    moved = [k for k in range(1, i + 1) if _moved(float(lam[k - 1]), float(lam[k])) or since[k] != since[k - 1]]
-    if not moved:
-        return f"lam is {number(lam[i])}: the same model leads since row {t[0]:,}"
-    k = moved[-1]
-    rows = f"rows {t[k]:,} to {t[i]:,}" if t[i] > t[k] else f"row {t[i]:,}"
-    change = f"lam went from {number(lam[k - 1])} to {number(lam[k])} at row {t[k]:,}"
-    still = "" if not _moved(float(lam[k]), float(lam[i])) else f" and is {number(lam[i])} now"
+def took_over(t: np.ndarray, lam: np.ndarray, lam_max: np.ndarray, since: np.ndarray, i: int) -> str:
+    """Why the lam of the selected model is what it is: since which row another one is selected, and when that began."""
+    share = np.divide(lam, lam_max, out=np.zeros(len(lam)), where=lam_max > 0)
+    switched = [
+        k
+        for k in range(1, i + 1)
+        if since[k] != since[k - 1] or (share[k - 1] > 0 and _moved(share[k - 1], share[k], SWITCHED))
+    ]
+    k = switched[-1] if switched else 0
+    now = f" and is {number(lam[i])} now{_followed(lam_max[k], lam_max[i])}" if _moved(lam[k], lam[i]) else ""
+    if not switched:
+        return f"lam is {number(lam[k])} at row {t[k]:,}{now}: the same model is selected since then"
+    rows = f"since row {t[k]:,}" if t[i] > t[k] else f"from row {t[k]:,} on"
+    change = f"lam went from {number(lam[k - 1])} to {number(lam[k])} at row {t[k]:,}{now}"
     if since[k] == since[k - 1]:
-        size = "larger" if lam[k] > lam[k - 1] else "smaller"
-        return f"{change}{still}: of the models that {_began(since[k])}, one with a {size} penalty leads {rows}"
-    return f"{change}{still}: a model that {_began(since[k])} leads {rows}; before, one that {_began(since[k - 1])}"
+        size = "larger" if share[k] > share[k - 1] else "smaller"
+        return f"{change}: of the models that {_began(since[k])}, one with a {size} penalty is selected {rows}"
+    return f"{change}: a model that {_began(since[k])} is selected {rows}; before, one that {_began(since[k - 1])}"
+
+
+def _followed(before: float, after: float) -> str:
+    """What lam, a share of lam_max, follows."""
+    way = "rose" if after > before else "fell"
+    return f", as lam_max {way} from {number(before)} to {number(after)}" if _moved(before, after) else ""
 
 
 def _began(since: int) -> str:
@@ -69,7 +83,7 @@ def large_moves(summary: Summary) -> list[str]:
     if summary.lam.ndim != 1:
         return []
     known = np.flatnonzero((summary.lam > 0) & (summary.t >= summary.t[0] + WINDOW))
-    t, lam, since = summary.t[known], summary.lam[known], summary.since[known]
+    t, lam, lam_max, since = (each[known] for each in (summary.t, summary.lam, summary.lam_max, summary.since))
     if len(t) < 2:
         return []
     size = np.abs(np.diff(np.log(lam)))
@@ -80,4 +94,4 @@ def large_moves(summary: Summary) -> list[str]:
             f"row {t[k]:,}"
             for k in sorted(found)
         ]
-    return [took_over(t, lam, since, k) for k in sorted(found)]
+    return [took_over(t, lam, lam_max, since, k) for k in sorted(found)]

@@ -33,25 +33,25 @@ class Mixture(Tuner):
         A memory with each of these forgetting factors, beside one that never forgets.
     starts : int, default=4
         How many memories that restart are kept at a time, beside those.
-    ridges : int, default=6
+    ridges : int, default=8
         How many ridge regressions that restart are kept at a time, where memories restart: they predict from the third
         row on (core/experts/ridge.py).
     carry : bool, default=True
-        Whether the last residuals may move the next prediction, where they have helped (core/carry.py). Not where
-        there is no intercept.
+        Whether the last residuals and responses may move the next prediction, where they have helped (core/carry.py).
+        Not where there is no intercept.
 
     Examples
     --------
     >>> from streamlasso.tuners import Mixture
     >>> Mixture(powers=(0.0, 0.5))
-    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), starts=4, ridges=6, carry=True)
+    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), starts=4, ridges=8, carry=True)
     """
 
     compiled = True
     name = "mixture"
     competes = True
 
-    def __init__(self, powers=None, factors=FACTORS, starts=4, ridges=6, carry=True):
+    def __init__(self, powers=None, factors=FACTORS, starts=4, ridges=8, carry=True):
         if powers is not None and not _are_powers(powers):
             raise ValueError(f"Mixture(powers={powers!r}): use one number or more, each in [0, 2]")
         if any(a >= b for a, b in pairwise(powers or ())):

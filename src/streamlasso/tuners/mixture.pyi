@@ -19,7 +19,7 @@ class Mixture(BuiltIn):
         powers: tuple[float, ...] | list[float] | None = None,
         factors: tuple[float, ...] | list[float] = ...,
         starts: int = 4,
-        ridges: int = 6,
+        ridges: int = 8,
         carry: bool = True,
     ) -> None: ...
     def powers_for(self, family: Family) -> tuple[float, ...]: ...

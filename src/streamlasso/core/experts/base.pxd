@@ -32,6 +32,7 @@ cdef class Experts(Stateful):
     cdef Py_ssize_t mark(self, const double* weight, signed char* used) except -1 nogil
     cdef int restart(self, Scaler seen, double eta, Py_ssize_t turn) except -1 nogil
     cdef double lam_of(self, Py_ssize_t k) except? -1 nogil
+    cdef double sum_lam(self, const double* weight) except? -1 nogil
     cdef double lam_max_of(self) except? -1 nogil
     cdef double size_of(self) except? -1 nogil
     cdef int code_of(self, Py_ssize_t k) except? -1 nogil

@@ -46,6 +46,14 @@ class Experts(Stateful):
         """The penalty of the k-th expert."""
         return self._missing(b"lam_of")
 
+    def sum_lam(self, weight):
+        """sum_k weight_k lam_k"""
+        k: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for k in range(self.n):
+            total += weight[k] * self.lam_of(k)
+        return total
+
     def lam_max_of(self):
         """The least penalty that leaves the model empty."""
         return self._missing(b"lam_max_of")

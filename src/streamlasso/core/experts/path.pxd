@@ -14,7 +14,7 @@ cdef class Path(LeastSquares):
     cdef readonly double[::1] lam, intercepts
     cdef readonly int[::1] code
     cdef readonly Py_ssize_t[::1] age
-    cdef bint _due(self, Py_ssize_t k, double weight) noexcept nogil
+    cdef bint _none_due(self, const double* weight) noexcept nogil
     cdef double[::1] power, z
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil

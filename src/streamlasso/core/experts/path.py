@@ -20,6 +20,7 @@ from cython.cimports.libc.math import pow
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
 from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
+from cython.cimports.streamlasso.core.kernels import dot
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
 from cython.cimports.streamlasso.core.tape import ANY, PENALTY
@@ -91,8 +92,9 @@ class Path(LeastSquares):
         """model += sum_k weight_k (b0_k, b_k)"""
         k: cython.Py_ssize_t
         for k in range(self.n):
-            model[0] += weight[k] * self.intercepts[k]
-            cython.cast(ActiveSet, self.actives.at[k]).add_to(model + 1, weight[k])
+            if weight[k] > 0.0:
+                model[0] += weight[k] * self.intercepts[k]
+                cython.cast(ActiveSet, self.actives.at[k]).add_to(model + 1, weight[k])
 
     def mark(self, weight, used):
         """Set `used` of all members; how many were not set before."""
@@ -152,6 +154,8 @@ class Path(LeastSquares):
         A solution of little weight waits for its turn, which comes every STALE_ROWS rows.
         """
         k: cython.Py_ssize_t
+        if self._none_due(weight):
+            return 0
         self.measure()
         if self.n_seen < FIRST_ROWS or not self.lam_max > 0.0 or not self.scaler.y_scatter > 0.0:
             self.actives.reset()
@@ -161,12 +165,8 @@ class Path(LeastSquares):
                 self.code[k] = WAITING
             return 0
         for k in range(self.n):
-            self.age[k] += 1
-            if not self._due(k, weight[k]):
-                # A new factor in the end costs less than one that follows every row.
-                cython.cast(ActiveSet, self.actives.at[k]).abandon()
+            if self.age[k] > 0:
                 continue
-            self.age[k] = 0
             if k > 0 and self._saturated(k - 1):
                 self._copy(k)
                 continue
@@ -177,11 +177,28 @@ class Path(LeastSquares):
             self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.actives.at[k]))
         return 0
 
-    def _due(self, k, weight):
-        """Whether the k-th solution has to be solved again."""
-        if self.code[k] == WAITING or weight >= MATTERS or self.age[k] >= STALE_ROWS:
-            return True
-        return weight * self.age[k] > STALE * self.effective_size()
+    def _none_due(self, weight):
+        """The age of a solution that has to be solved again becomes 0; whether there is none."""
+        k: cython.Py_ssize_t
+        none: cython.bint = True
+        stale: cython.double = STALE * self.effective_size()
+        for k in range(self.n):
+            self.age[k] += 1
+            if (
+                weight[k] * self.age[k] > stale
+                or weight[k] >= MATTERS
+                or self.age[k] >= STALE_ROWS
+                or self.code[k] == WAITING
+            ):
+                self.age[k] = 0
+                none = False
+            elif not (
+                cython.cast(ActiveSet, self.actives.at[k]).broken
+                and cython.cast(ActiveSet, self.actives.at[k]).factor.room == 0
+            ):
+                # A new factor in the end costs less than one that follows every row.
+                cython.cast(ActiveSet, self.actives.at[k]).abandon()
+        return none
 
     def _saturated(self, k):
         """Has the lasso spent its rows? A ridge spreads few degrees of freedom over many features."""
@@ -284,6 +301,9 @@ class PathExperts(Experts):
 
     def lam_of(self, k):
         return self.path.lam[k]
+
+    def sum_lam(self, weight):
+        return dot(self.n, weight, cython.address(self.path.lam[0]))
 
     def lam_max_of(self):
         return self.path.lam_max

@@ -1,0 +1,1 @@
+# Compiled; nothing here is called from C.

@@ -1,10 +1,12 @@
 """`streamlasso serve` beside a bare echo endpoint, `partial_fit` in process, and Flask + river + pickle; on 127.0.0.1.
 
     python benchmarks/serve.py                        # the ratios, about two minutes
+    python benchmarks/serve.py --batches              # 1,000 rows in a request, as JSON and Arrow
     python benchmarks/serve.py --frameworks           # FastAPI beside Litestar
     python benchmarks/serve.py --kills 200            # SIGKILLs under load
     python benchmarks/serve.py --soak 1000000         # memory over so many learns
     python benchmarks/serve.py --fuzz 100000          # hostile bodies
+    python benchmarks/serve.py --page                 # the page at 20 updates a second, in chromium
 
 Each service is one process; so is the load, which 64 connections send as fast as they are answered.
 """
@@ -15,12 +17,13 @@ import argparse
 import asyncio
 import http.client
 import json
-import os
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,10 +82,10 @@ app.run("127.0.0.1", int(sys.argv[1]), threaded=False)
 
 
 async def sent(
-    port: int, path: str, bodies: list[bytes], n: int, clients: int, pace: float | None
+    port: int, path: str, bodies: list[bytes], n: int, clients: int, pace: float | None, kind: str
 ) -> tuple[float, list[float]]:
     """Seconds, and the latency of each request. `pace` is the requests a second of all clients; None: no pause."""
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Length: "
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: {kind}\r\nContent-Length: "
     requests = [f"{head}{len(body)}\r\n\r\n".encode() + body for body in bodies]
     latencies: list[float] = []
 
@@ -117,13 +120,19 @@ async def sent(
 
 
 def load(
-    port: int, path: str, bodies: list[bytes], n: int = REQUESTS, clients: int = CLIENTS, pace: float | None = None
+    port: int,
+    path: str,
+    bodies: list[bytes],
+    n: int = REQUESTS,
+    clients: int = CLIENTS,
+    pace: float | None = None,
+    kind: str = "application/json",
 ) -> tuple[float, float, float, int]:
     """Requests a second, latencies at .5 and .99 in ms, and how many there were."""
     import uvloop
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        seconds, latencies = runner.run(sent(port, path, bodies, n, clients, pace))
+        seconds, latencies = runner.run(sent(port, path, bodies, n, clients, pace, kind))
     half, most = (1e3 * latencies[int(q * (len(latencies) - 1))] for q in (0.5, 0.99))
     return len(latencies) / seconds, half, most, len(latencies)
 
@@ -138,12 +147,13 @@ class Running:
         )
 
     def __enter__(self) -> Running:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return self
             time.sleep(0.1)
+        self.__exit__()
         raise TimeoutError
 
     def __exit__(self, *_: object) -> None:
@@ -207,10 +217,9 @@ def median(found: list[Found]) -> Found:
 
 def ratios(folder: Path, rounds: int) -> None:
     """All services are up, and take turns: others may use the machine, and then slow down all of them."""
-    made, y, X = rows(2000)
+    made, y, _ = rows(2000)
     predicts = [json.dumps({"row": row}).encode() for row in made]
     learns = [json.dumps({"row": row, "y": label}).encode() for row, label in zip(made, y, strict=True)]
-    batches = [json.dumps({"rows": made[k : k + 1000], "y": y[k : k + 1000]}).encode() for k in (0, 1000)]
     flask_command = ("-c", FLASK, str(FLASK_PORT), str(folder / "flask.sqlite"))
     flask = Running(FLASK_PORT, *flask_command)
     with echoing("litestar", folder) as echo, serving(folder / "store") as service, flask:
@@ -221,22 +230,25 @@ def ratios(folder: Path, rounds: int) -> None:
             "predict": lambda: service.load("/models/a/predict", predicts),
             "learn, on disk before the answer": lambda: service.load("/models/a/learn", learns),
             "Flask + river + pickle, learn": lambda: flask.load("/models/a/learn", learns, 640),
-            "partial_fit of 1,000 rows": lambda: in_process(X, y),
-            "learn, 1,000 rows": lambda: service.load("/models/a/learn", batches, 16, 2),
         }
         echo.load("/echo", predicts, 1280)
         service.load("/models/a/predict", predicts, 1280)
-        found: dict[str, list[Found]] = {name: [] for name in turns}
-        for _ in range(rounds):
-            for name, turn in turns.items():
-                found[name].append(turn())
-                print(name, [f"{value:,.1f}" for value in found[name][-1]], flush=True)
+        found = taken_in_turns(turns, rounds)
         pace = {name: median(found[name]).speed / 2 for name in ("predict", "learn, on disk before the answer")}
         for name, path, bodies in zip(pace, ("predict", "learn"), (predicts, learns), strict=True):
             n = int(4 * pace[name]) // CLIENTS * CLIENTS
             found[f"{path} at half load"] = [service.load(f"/models/a/{path}", bodies, n, pace=pace[name])]
         found["learn, one client"] = [service.load("/models/a/learn", learns, 500, 1)]
     report("serve", summary(found))
+
+
+def taken_in_turns(turns: dict[str, Callable[[], Found]], rounds: int) -> dict[str, list[Found]]:
+    found: dict[str, list[Found]] = {name: [] for name in turns}
+    for _ in range(rounds):
+        for name, turn in turns.items():
+            found[name].append(turn())
+            print(name, [f"{value:,.1f}" for value in found[name][-1]], flush=True)
+    return found
 
 
 def summary(found: dict[str, list[Found]]) -> list[dict[str, str]]:
@@ -251,8 +263,11 @@ def summary(found: dict[str, list[Found]]) -> list[dict[str, str]]:
         "predict": f"{beside('predict', 'bare echo')} of echo, must .7",
         learn: f"{beside(learn, 'bare echo')} of echo, must .3",
         flask: f"ours is {beside(learn, flask)} times as fast, must 10",
-        "learn, 1,000 rows": f"takes {beside('partial_fit of 1,000 rows', 'learn, 1,000 rows')} of its time, must 1.5",
     }
+    return lines(found, notes)
+
+
+def lines(found: dict[str, list[Found]], notes: dict[str, str]) -> list[dict[str, str]]:
     table = []
     for name, each in found.items():
         middle = median(each)
@@ -261,17 +276,51 @@ def summary(found: dict[str, list[Found]]) -> list[dict[str, str]]:
     return table
 
 
-def in_process(X: np.ndarray, y: list[float]) -> Found:
+def batches(folder: Path, rounds: int) -> None:
+    """1,000 rows in a request beside `partial_fit` of them, of the default and of one model."""
+    made, y, X = rows(2000)
+    bodies = [json.dumps({"rows": made[k : k + 1000], "y": y[k : k + 1000]}).encode() for k in (0, 1000)]
+    tables = [arrow(X[k : k + 1000], y[k : k + 1000]) for k in (0, 1000)]
+    streamed = {"kind": "application/vnd.apache.arrow.stream"}
+    turns, fits = {}, {}
+    with serving(folder / "store") as service:
+        for tuner in ("mixture", "logrms"):
+            service.asked("PUT", f"/models/{tuner}", {"family": "gaussian", "tuner": tuner})
+            service.asked("POST", f"/models/{tuner}/learn", {"rows": made, "y": y})
+            path = f"/models/{tuner}"
+            turns[f"{tuner}, partial_fit"] = partial(in_process, X, y, tuner)
+            turns[f"{tuner}, JSON"] = partial(service.load, f"{path}/learn", bodies, 40, 2)
+            turns[f"{tuner}, Arrow"] = partial(service.load, f"{path}/stream", tables, 40, 2, **streamed)
+            fits |= {f"{tuner}, {form}": f"{tuner}, partial_fit" for form in ("JSON", "Arrow")}
+        found = taken_in_turns(turns, rounds)
+    ratios = {
+        name: np.median([a.cpu / b.cpu for a, b in zip(found[name], found[fit], strict=True)])
+        for name, fit in fits.items()
+    }
+    report("serve_batches", lines(found, {name: f"{ratio:.2f} of its CPU, must 1.5" for name, ratio in ratios.items()}))
+
+
+def arrow(X: np.ndarray, y: list[float]) -> bytes:
+    import pyarrow
+
+    table = pyarrow.table({**{f"x{j}": column for j, column in enumerate(X.T)}, "y": y})
+    sink = pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def in_process(X: np.ndarray, y: list[float], tuner: str) -> Found:
     from streamlasso import RAPRegressor
 
-    model = RAPRegressor().partial_fit(X, y)
+    model = RAPRegressor(tuner=tuner).partial_fit(X, y)
     seconds, cpu = [], time.process_time()
-    for _ in range(10):
+    for k in range(40):
         begun = time.perf_counter()
-        model.partial_fit(X[:1000], y[:1000])
+        model.partial_fit(*((X[:1000], y[:1000]) if k % 2 == 0 else (X[1000:], y[1000:])))
         seconds.append(time.perf_counter() - begun)
     half, most = 1e3 * float(np.median(seconds)), 1e3 * max(seconds)
-    return Found(10 / sum(seconds), half, most, 1e5 * (time.process_time() - cpu))
+    return Found(len(seconds) / sum(seconds), half, most, 1e6 * (time.process_time() - cpu) / len(seconds))
 
 
 def frameworks(folder: Path, rounds: int) -> None:
@@ -318,14 +367,53 @@ def fuzz(folder: Path, n: int) -> None:
     report("serve_fuzz", [{"what": name, "n": f"{int(value):,}"} for name, value in found.items()])
 
 
+#: Notes when the browser draws, and how often the page has drawn new rows.
+FRAMES = """window.frames_at = []; window.drawn = 0;
+new MutationObserver(() => drawn++).observe(document.getElementById("model"), {attributeFilter: ["data-drawn"]});
+(function next(at) { frames_at.push(at); requestAnimationFrame(next); })(performance.now()); 0"""
+
+
+def page(folder: Path, seconds: float = 15.0) -> None:
+    """Frames of the page with 100,000 rows of history, while 20 requests a second teach the model."""
+    from support.browser import Browser
+
+    made, y, _ = rows(2000)
+    many = json.dumps({"rows": made, "y": y}).encode()
+    ones = [json.dumps({"row": row, "y": label}).encode() for row, label in zip(made, y, strict=True)]
+    with serving(folder / "store") as service, Browser() as browser:
+        service.asked("PUT", "/models/a", {"family": "gaussian", "tuner": "logrms"})
+        service.load("/models/a/learn", [many], 50, 1)
+        browser.open(f"http://127.0.0.1:{PORT}/#a")
+        time.sleep(3)
+        browser.run(FRAMES)
+        browser.call("Performance.enable", timeDomain="threadTicks")
+        before = {each["name"]: each["value"] for each in browser.call("Performance.getMetrics")["metrics"]}
+        service.load("/models/a/learn", ones, int(20 * seconds), 1, pace=20.0)
+        after = {each["name"]: each["value"] for each in browser.call("Performance.getMetrics")["metrics"]}
+        gaps, drawn = np.diff(browser.run("frames_at")), browser.run("drawn")
+    busy = {name: 1e3 * (after[name] - before[name]) / drawn for name in ("ScriptDuration", "TaskDuration")}
+    report(
+        "serve_page",
+        [
+            {"what": "updates drawn a second", "n": f"{drawn / seconds:.1f}"},
+            *(
+                {"what": f"ms between frames, {q:.0%}", "n": f"{np.quantile(gaps, q):.1f}"}
+                for q in (0.5, 0.95, 0.99, 1.0)
+            ),
+            {"what": "frames later than 50 ms", "n": f"{np.mean(gaps > 50):.1%}"},
+            *({"what": f"ms of CPU per update, {name}", "n": f"{value:.1f}"} for name, value in busy.items()),
+        ],
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--frameworks", action="store_true")
+    for name in ("frameworks", "batches", "page"):
+        parser.add_argument(f"--{name}", action="store_true")
     for name in ("kills", "soak", "fuzz"):
         parser.add_argument(f"--{name}", type=int)
     arguments = parser.parse_args()
-    os.environ.setdefault("PYTHONPATH", str(ROOT / "src") if (ROOT / "src/streamlasso/core").is_dir() else "")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if arguments.kills:
@@ -334,6 +422,10 @@ def main() -> None:
             soak(folder, arguments.soak)
         elif arguments.fuzz:
             fuzz(folder, arguments.fuzz)
+        elif arguments.page:
+            page(folder)
+        elif arguments.batches:
+            batches(folder, arguments.rounds)
         elif arguments.frameworks:
             frameworks(folder, arguments.rounds)
         else:

@@ -12,6 +12,7 @@ import numpy as np
 
 from streamlasso.core.learner import Learner
 from streamlasso.core.record import RECORD
+from streamlasso.core.running import values_before
 from streamlasso.families import Family
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
@@ -109,25 +110,31 @@ class NumberBaselines:
 
         Before the first value all are 0. A family without `running_mean` has no mean in rows without a value.
         """
-        n, total, last, ahead, seasonal = np.array([self._before(value) for value in y.tolist()]).reshape(-1, 5).T
+        known = values_before(np.ascontiguousarray(y), self.n, self.total, self.last, self.ahead)
+        n, total, last, ahead = known[:-1].T
+        seasonal = None if self.season is None else self._season_before(y, n, last)
+        self._count(y, known[-1])
         eta, first = self._eta(last), self._eta(np.array([self.first]))
         found = {MEAN: self._mean(y, n, total), LAST: eta, DRIFT: eta + ahead * (eta - first) * (n > 0) / (n + 1)}
-        return found if self.season is None else {**found, SEASON: self._eta(seasonal)}
+        return found if seasonal is None else {**found, SEASON: self._eta(seasonal)}
 
-    def _before(self, value: float) -> tuple[float, ...]:
-        """What is known before a value: the number of values, their sum, the last, how far ahead the row is, and the
-        value a season before. Then it counts."""
-        past = self.past[0] if self.season is not None and len(self.past) == self.season else self.last
-        known = self.n, self.total, self.last, self.ahead, past
-        if value == value:
-            self.varied = self.varied or (self.n > 0 and value != self.last)
-            self.first = self.first if self.n else value
-            self.n, self.total, self.last, self.ahead = self.n + 1, self.total + value, value, 1
-        else:
-            self.ahead += 1
-        if self.season is not None and self.n:
-            self.past.append(value if value == value else past)
-        return known
+    def _count(self, y: np.ndarray, after: np.ndarray) -> None:
+        known = y[~np.isnan(y)]
+        if len(known):
+            self.first = self.first if self.n else float(known[0])
+            reference = self.last if self.n else self.first
+            self.varied = self.varied or bool(np.any(known != reference))
+        self.n, self.total, self.last, self.ahead = int(after[0]), float(after[1]), float(after[2]), int(after[3])
+
+    def _season_before(self, y: np.ndarray, n: np.ndarray, last: np.ndarray) -> np.ndarray:
+        """The value a season before each row; the last one where there is none."""
+        found = []
+        for value, n_before, latest in zip(y.tolist(), n.tolist(), last.tolist(), strict=True):
+            past = self.past[0] if len(self.past) == self.season else latest
+            found.append(past)
+            if n_before or value == value:
+                self.past.append(value if value == value else past)
+        return np.array(found)
 
     def _eta(self, values: np.ndarray) -> np.ndarray:
         known = ~np.isnan(values)

@@ -124,7 +124,7 @@ def test_text_is_not_shown(tmp_path, capsys):
     )
     command = ["run", str(tmp_path / "mails.csv"), "--target", "y", "--text", "t", "--out", str(tmp_path / "out")]
     assert main([*command, "--live", "--port", "0"]) == 2
-    assert "leave it out" in capsys.readouterr().err
+    assert "leave --live out" in capsys.readouterr().err
 
 
 def test_a_port_that_is_taken_and_an_extra_that_is_missing(lines, tmp_path, capsys, monkeypatch):

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns, names_in
+from streamlasso._arguments import ALL_COLUMNS, DASH, Columns, names_in
 from streamlasso._files import make_directory
 from streamlasso._text import count, number, percent
 
@@ -24,7 +24,7 @@ def run(
     family: str = "auto",
     memory: str | None = None,
     tuner: Literal["mixture", "logrms"] = "mixture",
-    text: Annotated[list[str] | None, ONE_WAY] = None,
+    text: list[str] | None = None,
     ngrams: str = "1-2",
     out: Path = Path("run"),
     predictions: Annotated[str | None, DASH] = None,
@@ -34,11 +34,11 @@ def run(
     on_error: Literal["stop", "skip"] = "stop",
     max_keys: int | None = None,
     coverage: float | None = None,
-    live: Annotated[bool, ONE_WAY] = False,
+    live: bool = False,
     port: int = 8000,
     alarm: str | None = None,
     false_alarms: float = 1.0,
-    quiet: Annotated[bool, ONE_WAY] = False,
+    quiet: bool = False,
 ) -> int:
     """Learn a file, a pipe or a Kafka topic row by row; write predictions, a report, and the model.
 
@@ -65,9 +65,9 @@ def run(
     Parameters
     ----------
     data
-        CSV, TSV, JSON lines, Excel, Parquet, Arrow, svmlight (libsvm) or Vowpal Wabbit text, also compressed with gzip;
-        - is standard input; kafka://broker/topic a topic of JSON objects, which is read until the run is interrupted
-        (?until=end: to its end, ?from=latest: only what comes).
+        CSV, TSV, JSON lines, Excel, Parquet, Arrow, svmlight (libsvm) or Vowpal Wabbit text, also compressed with gzip.
+        A dash is standard input. kafka://broker/topic is a topic of JSON objects, which is read until the run is
+        interrupted (?until=end: to its end, ?from=latest: only what comes).
     target
         The column to predict. Text is read as classes. svmlight and Vowpal Wabbit files have one, the label.
     key
@@ -160,7 +160,7 @@ def predict(
     out: Path | None = None,
     coverage: float | None = None,
     on_error: Literal["stop", "skip"] = "stop",
-    quiet: Annotated[bool, ONE_WAY] = False,
+    quiet: bool = False,
 ) -> None:
     """Predict new rows with a model that `run` or Python saved; nothing is learnt.
 

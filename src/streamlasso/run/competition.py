@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso.baselines import DRIFT, LAST, MEAN, SEASON
+from streamlasso.core.running import faded_before
 
 MODEL = "the model"
 #: The weights before the first row, where rows are in the order of time, and where they are not.
@@ -60,19 +61,11 @@ class Competition:
 
     def weights(self, losses: np.ndarray, scored: np.ndarray) -> np.ndarray:
         """(row, competitor) before each of the next rows, of which those that are scored then count."""
-        before = []
-        for row, counts in zip(np.minimum(losses, LARGEST_LOSS).tolist(), scored.tolist(), strict=True):
-            before.append((*self.sums, self.n))
-            if counts:
-                sums = zip(self.prior, self.sums, row, strict=True)
-                self.sums = [DECAY * total + self._counted(name, total, loss) for name, total, loss in sums]
-                self.n = DECAY * self.n + 1.0
-        return self._weights(np.array(before).reshape(-1, len(self.prior) + 1))
-
-    def _counted(self, name: str, total: float, loss: float) -> float:
-        """What a loss counts."""
-        jumps = name in (LAST, DRIFT) and total > 0 and self.n >= FEW
-        return min(loss, LARGEST_JUMP * total / self.n) if jumps else loss
+        most = np.array([LARGEST_JUMP if name in (LAST, DRIFT) else np.inf for name in self.prior])
+        counted, sums = np.ascontiguousarray(np.minimum(losses, LARGEST_LOSS)), np.array(self.sums)
+        before = faded_before(counted, scored.view(np.uint8), sums, self.n, DECAY, most, FEW)
+        *self.sums, self.n = before[-1].tolist()
+        return self._weights(before[:-1])
 
     def now(self) -> dict[str, float]:
         """The weights before the next row."""

@@ -112,7 +112,7 @@ def application(service: Service, page: dict[str, PageFile], largest: int) -> Li
     async def metrics() -> Response[bytes]:
         """Numbers for Prometheus."""
         text = await service.look(lambda: metrics_text(service))
-        return Response(text.encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(text.encode(), media_type="text/plain; version=0.0.4")
 
     @get("/healthz")
     async def health() -> Response[bytes]:

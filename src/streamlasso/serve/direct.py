@@ -9,12 +9,12 @@ import msgspec
 
 from streamlasso.serve.guard import Receive, Scope, Send, refuse, respond
 from streamlasso.serve.jobs import logger
-from streamlasso.serve.messages import LONGEST_ID, LearnBody, PredictBody, decoded
+from streamlasso.serve.messages import LONGEST_ID, PredictBody, decoded, learnt_in
 from streamlasso.serve.problems import Problem
 from streamlasso.serve.service import Service
 from streamlasso.serve.tokens import allows
 
-PREDICT, LEARN = msgspec.json.Decoder(PredictBody), msgspec.json.Decoder(LearnBody)
+PREDICT = msgspec.json.Decoder(PredictBody)
 #: From the service, the name of a model, the right of the sender, the key of the request and its body to the answer.
 Call = Callable[[Service, str, str | None, str | None, bytes], Awaitable[bytes]]
 
@@ -35,10 +35,9 @@ async def learn(service: Service, name: str, right: str | None, key: str | None,
     """`POST /models/{name}/learn`."""
     if key is not None and not 0 < len(key) <= LONGEST_ID:
         raise Problem(422, f"Idempotency-Key must have 1 to {LONGEST_ID} characters")
-    data = decoded(LEARN, body)
-    entries = data.entries(None if key is None else f"request:{key}")
+    entries, each = learnt_in(body, None if key is None else f"request:{key}")
     answers = await service.learn(name, entries)
-    if not isinstance(data.y, list) or entries[0].many:
+    if not each:
         return answers[0]
     n_rows = msgspec.json.decode(answers[-1])["n_rows"]
     return b'{"results":[' + b",".join(answers) + b'],"n_rows":%d}' % n_rows

@@ -45,6 +45,8 @@ def detected(rows: JsonRows, settings: ModelSettings) -> tuple[Encoder, Learning
         competes=settings.lags is None,
         in_time=encoder.in_time,
     )
+    # Nobody asks for intervals.
+    learning.errors = None
     return encoder, learning
 
 

@@ -65,6 +65,13 @@ class Entry:
         return found
 
 
+class Result(msgspec.Struct, gc=False):
+    """Of a row: what was predicted, and the loss of that."""
+
+    prediction: Any
+    loss: float | None
+
+
 class LearnJob:
     """A request to learn; `time` is when it was written to the log."""
 
@@ -238,8 +245,7 @@ def as_label(rows: Rows, many: bool) -> str:
 
 def _answer(entry: Entry, results: list[tuple[Any, float | None]], n_rows: int) -> bytes:
     if entry.many:
-        made = [{"prediction": prediction, "loss": loss} for prediction, loss in results]
-        return msgspec.json.encode({"results": made, "n_rows": n_rows})
+        return msgspec.json.encode({"results": [Result(*result) for result in results], "n_rows": n_rows})
     prediction, loss = results[0]
     return msgspec.json.encode({"id": entry.id, "prediction": prediction, "loss": loss, "n_rows": n_rows})
 

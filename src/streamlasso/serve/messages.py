@@ -50,10 +50,10 @@ class LearnBody(msgspec.Struct, forbid_unknown_fields=True):
     id: Id | None = None
     ids: Ids | None = None
 
-    def entries(self, key: str | None) -> list[Entry]:
-        """What goes into the log; `key` is that of the request."""
+    def entries(self, key: str | None, body: bytes) -> list[Entry]:
+        """What goes into the log; `key` is that of the request, and `body` all of it."""
         if isinstance(self.y, list):
-            return self._many(self.y, key)
+            return self._many(self.y, key, body)
         if self.y is None:
             raise Problem(422, "y is null: send the label when it is known")
         if self.rows is not None or self.ids is not None or (self.row is None and self.id is None):
@@ -62,19 +62,18 @@ class LearnBody(msgspec.Struct, forbid_unknown_fields=True):
         rows = None if self.row is None else JsonRows([self.row], [self.y])
         return [Entry(rows, id, as_label(JsonRows([], [self.y]), False))]
 
-    def _many(self, y: list[Value], key: str | None) -> list[Entry]:
+    def _many(self, y: list[Value], key: str | None, body: bytes) -> list[Entry]:
         n = len(y)
         if self.row is not None or self.id is not None or (self.rows is None and self.ids is None):
             raise Problem(422, "a list y needs rows, ids, or both")
         if self.rows is not None and len(self.rows) != n:
             raise Problem(422, f"there are {len(self.rows):,} rows and {n:,} labels: give one label per row")
-        if any(label is None for label in y):
+        if None in y:
             raise Problem(422, "y holds null: send a label when it is known")
         ids = _checked_ids(self.ids, n)
         if ids is None:
             assert self.rows is not None
-            rows = JsonRows(self.rows, y)
-            return [Entry(rows, key, as_label(rows, True) if key else "", True)]
+            return [many(JsonRows(self.rows, y, body), key)]
         singles = (
             [None] * n
             if self.rows is None
@@ -84,6 +83,24 @@ class LearnBody(msgspec.Struct, forbid_unknown_fields=True):
             Entry(row, id, as_label(JsonRows([], [label]), False))
             for row, id, label in zip(singles, ids, y, strict=True)
         ]
+
+
+_learn = msgspec.json.Decoder(LearnBody)
+
+
+def many(rows: JsonRows, key: str | None) -> Entry:
+    """Rows of a request that are learnt together."""
+    return Entry(rows, key, as_label(rows, True) if key else "", True)
+
+
+def learnt_in(body: bytes, key: str | None) -> tuple[list[Entry], bool]:
+    """What a request to learn asks for, and whether each entry is to have its answer in a list."""
+    scanned = JsonRows.scanned(body)
+    if scanned is not None:
+        return [many(scanned, key)], False
+    data = decoded(_learn, body)
+    entries = data.entries(key, body)
+    return entries, isinstance(data.y, list) and not entries[0].many
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol, Self
 
 import msgspec
+import numpy as np
 import pyarrow
 from pyarrow import types
 
+from streamlasso.core.dict_columns import number_columns
 from streamlasso.encoding.reading import is_nested, is_temporal
 from streamlasso.serve.problems import Problem
+from streamlasso.serve.scanned import columns_in
 from streamlasso.sources.json_lines import array_of
 
 Value = bool | int | float | str | None
@@ -18,7 +22,16 @@ Row = dict[str, Value]
 
 #: How rows are kept in the log.
 JSON, ARROW = 0, 1
-_pairs = msgspec.json.Decoder(tuple[list[Row], list[Value]])
+
+
+class _Labelled(msgspec.Struct):
+    """Rows in the log: the body of a request to learn many, or one that is like it."""
+
+    rows: list[Row]
+    y: list[Value]
+
+
+_labelled = msgspec.json.Decoder(_Labelled)
 
 
 class Rows(Protocol):
@@ -36,7 +49,7 @@ class Rows(Protocol):
 
 
 class JsonRows:
-    """Rows that are objects.
+    """Rows that are objects; `body` is the request that they were in, if it has nothing but them.
 
     >>> rows = JsonRows([{"a": 1}, {"b": "x"}], [0.5, 2])
     >>> rows.table(["a", "b"], "y").to_pydict()
@@ -47,14 +60,36 @@ class JsonRows:
 
     kind = JSON
 
-    def __init__(self, rows: list[Row], y: list[Value]) -> None:
-        self.rows, self.y = rows, y
+    def __init__(self, rows: list[Row] | None, y: list[Value], body: bytes | None = None) -> None:
+        self._rows, self.y, self.body = rows, y, body
+
+    @classmethod
+    def scanned(cls, body: bytes) -> JsonRows | None:
+        """Those of a request that holds nothing but numbers; objects are made of them only if someone asks."""
+        found = columns_in(body)
+        if found is None:
+            return None
+        columns, (y, whole) = found
+        made = cls(None, (y.astype(np.int64) if whole else y).tolist(), body)
+        made._columns = dict(columns)
+        return made
+
+    @property
+    def rows(self) -> list[Row]:
+        if self._rows is None:
+            assert self.body is not None
+            self._rows = _labelled.decode(self.body).rows
+        return self._rows
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.y)
+
+    @cached_property
+    def _columns(self) -> dict[str, tuple[np.ndarray, bool] | None]:
+        return number_columns(self.rows)
 
     def names(self) -> set[str]:
-        return set().union(*self.rows)
+        return set(self._columns)
 
     def dicts(self) -> list[Row]:
         return self.rows
@@ -63,14 +98,26 @@ class JsonRows:
         return self.y
 
     def table(self, columns: Sequence[str], target: str) -> pyarrow.RecordBatch:
-        arrays = [array_of([row.get(name) for row in self.rows]) for name in columns]
+        arrays = [self._array(name) for name in columns]
         return pyarrow.RecordBatch.from_arrays([*arrays, array_of(self.y)], names=[*columns, target])
+
+    def _array(self, name: str) -> pyarrow.Array:
+        """As `array_of` makes it of the cells."""
+        found = self._columns.get(name)
+        if found is None:
+            return array_of([row.get(name) for row in self.rows])
+        values, whole = found
+        missing = np.isnan(values)
+        if missing.all():
+            return pyarrow.nulls(len(values))
+        mask = missing if missing.any() else None
+        return pyarrow.array(np.where(missing, 0, values).astype(np.int64) if whole else values, mask=mask)
 
     def part(self, start: int, stop: int) -> JsonRows:
         return JsonRows(self.rows[start:stop], self.y[start:stop])
 
     def packed(self) -> bytes:
-        return msgspec.json.encode((self.rows, self.y))
+        return self.body or msgspec.json.encode(_Labelled(self.rows, self.y))
 
 
 class ArrowRows:
@@ -130,7 +177,11 @@ def _plain(column: pyarrow.Array) -> pyarrow.Array:
 def unpacked(kind: int, data: bytes) -> Rows:
     """The rows that were packed."""
     if kind == JSON:
-        return JsonRows(*_pairs.decode(data))
+        scanned = JsonRows.scanned(data)
+        if scanned is not None:
+            return scanned
+        found = _labelled.decode(data)
+        return JsonRows(found.rows, found.y)
     target, table = msgspec.msgpack.decode(data, type=tuple[str, bytes])
     with pyarrow.ipc.open_stream(table) as reader:
         return ArrowRows(reader.read_next_batch(), target)

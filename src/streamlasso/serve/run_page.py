@@ -131,7 +131,11 @@ class RunPage:
 
     def begins(self, run: Run) -> list[str]:
         if not hasattr(run.state.learning.estimator, "learners_"):
-            raise ValueError("--live shows models of up to 1,000 features, and this one has any number: leave it out")
+            raise ValueError(
+                "--live shows inclusion, penalty and memory, which the learner for any number of features (--text, "
+                "wide files) does not have: leave --live out, and open report.html of --out for its strongest "
+                "features; the terminal shows the losses meanwhile"
+            )
         return [f"live at {self.address}"]
 
     def stay(self) -> None:

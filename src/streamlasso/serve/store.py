@@ -23,6 +23,8 @@ from streamlasso.serve.problems import Full
 APPLICATION, VERSION = 0x534C534F, 1
 #: Answers by id that are kept for each model, and ids of waiting rows that have expired.
 MOST_ANSWERS, MOST_EXPIRED = 100_000, 100_000
+#: Bytes of a page: large ones halve the cost of a log entry of 1,000 rows. And of the WAL, before it is moved.
+PAGE, MOST_WAL = 16_384, 4_000_000
 #: What a disk says that takes nothing more, by SQLite's codes: full, or an error of input and output while writing.
 NO_ROOM = {"SQLITE_FULL", "SQLITE_IOERR", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_SHMSIZE"}
 NO_ROOM |= {"SQLITE_IOERR_TRUNCATE", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_DIR_FSYNC"}
@@ -125,7 +127,9 @@ class Store:
         self.path = folder / "store.sqlite"
         self.db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
         self.path.chmod(0o600)
+        self.db.execute(f"PRAGMA page_size = {PAGE}")
         self.db.execute("PRAGMA journal_mode = WAL")
+        self.db.execute(f"PRAGMA wal_autocheckpoint = {MOST_WAL // PAGE}")
         self.db.execute("PRAGMA synchronous = FULL")
         self._make_tables()
 

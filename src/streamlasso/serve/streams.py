@@ -19,6 +19,13 @@ TOGETHER, MOST_ROWS, LONGEST_LINE = 1000, 1_000_000, 1_000_000
 _row = msgspec.json.Decoder(RowBody)
 
 
+class _Results(msgspec.Struct):
+    results: list[msgspec.Raw]
+
+
+_results = msgspec.json.Decoder(_Results)
+
+
 async def answered(
     service: Service, name: str, body: AsyncIterator[bytes], is_arrow: bool, key: str | None, largest: int
 ) -> bytes:
@@ -32,8 +39,7 @@ async def answered(
             entry = Entry(rows, id, as_label(rows, True) if id else "", True)
             (answer,) = await service.learn(name, [entry])
             n_learnt += len(rows)
-            for result in msgspec.json.decode(answer)["results"]:
-                answers += msgspec.json.encode(result) + b"\n"
+            answers += b"\n".join(_results.decode(answer).results) + b"\n"
             if n_learnt >= MOST_ROWS:
                 raise Problem(413, f"a stream has at most {MOST_ROWS:,} rows: go on with another one")
     except Problem as problem:

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from streamlasso.core.engine import Engine
+from streamlasso.estimators import explanation
 from streamlasso.serve.history import stretch
 from streamlasso.serve.live import Live, iso
 from streamlasso.serve.model import LiveModel
@@ -143,10 +144,10 @@ def explained(live: Live, id: str, row: Row, answer: dict[str, Any]) -> dict[str
     if model.encoder is None or model.learning is None:
         raise Problem(409, "the model has learnt nothing yet: there is nothing to explain")
     X = model.features([row])
-    estimator, features = model.learning.estimator, model.encoder.features
-    n = model.learning.learners[0].n_features
-    found = estimator.explain(X[:, :n])
-    labels: list[Any] = list(map(str, model.learning.labels)) if isinstance(found, list) else [None]
+    learners, features = model.learning.learners, model.encoder.features
+    n = learners[0].n_features
+    found = [explanation.explained(learner, X[0, :n], features[:n]) for learner in learners]
+    labels: list[Any] = list(map(str, model.learning.labels)) if len(found) > 1 else [None]
     parts = [
         {
             "class": label,
@@ -158,6 +159,6 @@ def explained(live: Live, id: str, row: Row, answer: dict[str, Any]) -> dict[str
                 if why.contributions[j] != 0
             ][:MOST_LISTED],
         }
-        for label, why in zip(labels, found if isinstance(found, list) else [found], strict=True)
+        for label, why in zip(labels, found, strict=True)
     ]
     return {"id": id, "prediction": answer["prediction"], "parts": parts}

@@ -26,6 +26,7 @@ from common import report
 from streamlasso import RAPRegressor, families
 from streamlasso.keyed import KeyedRegressor
 from streamlasso.spark import api, columns, learn, models
+from streamlasso.spark.text import from_text, to_text
 
 P = 20
 FEATURES = [f"x{j}" for j in range(P)]
@@ -74,8 +75,8 @@ class WithoutModel(api._Processor):
         if before is None:
             data = os.urandom(max(8, self._key_bytes * frame["key"].nunique()))
         else:
-            data = os.urandom(8) + bytes(before[1])[8:]
-        self._state.update(("", data, b"", b"", b"", 0))
+            data = os.urandom(8) + from_text(before[1])[8:]
+        self._state.update(("", to_text(data), "", "", "", 0))
         nothing = [None] * len(frame)
         yield pd.DataFrame(
             {
@@ -135,7 +136,8 @@ def seconds_of(spark, job, n_keys: int, n_rows: int, warm: int, batches: int) ->
     """CPU seconds of some batches after a few others."""
     schema = StructType([StructField(name, DoubleType()) for name in FEATURES])
     schema = schema.add("id", LongType()).add("key", LongType()).add("y", DoubleType())
-    with tempfile.TemporaryDirectory() as place:
+    # The state store may still write to it when the query has stopped.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         source = Path(place, "in")
         source.mkdir()
         df = spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(source))
@@ -272,7 +274,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="2,000 keys")
     parser.add_argument("--pages", type=int, nargs="+", default=[256, 4096])
     parser.add_argument("--rows", type=int, default=20_000, help="of a batch")
-    parser.add_argument("--batches", type=int, default=4, help="measured, after two others")
+    parser.add_argument("--batches", type=int, default=6, help="measured")
+    parser.add_argument("--warm", type=int, default=8, help="batches before these: Java compiles what it runs often")
     parser.add_argument("--kill", action="store_true", help="SIGKILL at five random points for each family")
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--family", default="gaussian", help=argparse.SUPPRESS)
@@ -285,7 +288,7 @@ def main() -> None:
         report("many_spark_kill", list(killed()))
     else:
         n_keys = 2_000 if options.quick else 20_000
-        report("many_spark", list(costs(n_keys, options.rows, options.pages, warm=2, batches=options.batches)))
+        report("many_spark", list(costs(n_keys, options.rows, options.pages, options.warm, options.batches)))
 
 
 if __name__ == "__main__":

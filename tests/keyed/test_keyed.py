@@ -137,6 +137,24 @@ def test_a_new_key_predicts_with_the_pooled_model():
     assert pack(keyed.pooled) == pack(pooled)
 
 
+def test_the_pooled_model_learns_a_sample_of_many_keys(tmp_path, monkeypatch):
+    """The same rows however they come, and after a file; where there are few keys, all of them."""
+    X, y, keys = table()
+    few = KeyedRegressor(RAPRegressor(tuner="logrms")).partial_fit(X, y, keys)
+    assert few.pooled.n_seen_ == N
+    monkeypatch.setattr("streamlasso.keyed.estimators.FEW_KEYS", 2)
+    at_once, in_pieces = (KeyedRegressor(RAPRegressor(tuner="logrms")) for _ in range(2))
+    expected = at_once.progressive(X, y, keys)
+    got = [in_pieces.progressive(X[:100], y[:100], keys[:100])]
+    in_pieces.save(tmp_path / "models")
+    in_pieces = KeyedRegressor.load(tmp_path / "models")
+    got += [in_pieces.progressive(X[i : i + 1], y[i : i + 1], keys[i : i + 1]) for i in range(100, N)]
+    np.testing.assert_array_equal(np.concatenate(got), expected)
+    assert pack(in_pieces.pooled) == pack(at_once.pooled)
+    # Two of the seven keys' worth, and the first rows, when there were fewer.
+    assert 2 / KEYS * N < at_once.pooled.n_seen_ < 2 / KEYS * N + 10
+
+
 def test_a_shop_that_opens_late_does_not_start_from_nothing():
     """Shared and own effects: the first rows of a late shop cost less than with a model of its own."""
     rng = np.random.default_rng(3)

@@ -317,7 +317,8 @@ def test_a_newer_version_and_damage_are_refused():
     newer = json.dumps(json.loads(state.settings) | {"format": FORMAT + 1})
     with pytest.raises(ValueError, match="Upgrade it"):
         Pages(job).learn(state._replace(settings=newer), events(keys, range(N), X, y))
-    damaged = state.models[:-9] + b"?" + state.models[-8:]
+    other = b"?" if state.models[-9:-8] != b"?" else b"!"
+    damaged = state.models[:-9] + other + state.models[-8:]
     with pytest.raises(ValueError, match="cut short or altered"):
         Pages(job).learn(state._replace(models=damaged), events(keys, range(N), X, y))
 

@@ -23,6 +23,13 @@ from streamlasso.keyed.models import Models
 
 ETA = RECORD.index("eta")
 
+#: With more keys than this the pooled model learns a sample of the rows, at least this share: its memory is then
+#: shorter than one row of each key, and a sample tells it as much.
+FEW_KEYS, LEAST_SHARE = 1000, 1 / 8
+#: Rows are taken whose number times this one, the golden ratio, has a small fraction: evenly, but at no fixed distance,
+#: since keys may come in turn.
+GOLDEN = 0.6180339887498949
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -60,6 +67,8 @@ class Keyed:
         self._models: Models | None = None
         #: The pooled model as bytes, where it learns nothing.
         self._settings_bytes: bytes | None = None
+        #: Rows so far, learnt by the pooled model or not.
+        self._n_rows = 0
         self._gate = Gate()
 
     def __repr__(self) -> str:
@@ -91,10 +100,24 @@ class Keyed:
             rows, groups = self._checked(X, y, keys, sample_weight, classes, new)
             models = Models(rows.learners[0], len(rows.learners), self.max_keys) if new else self._models
             assert models is not None
-            pooled = [self._pooled_etas(rows, c) if self.pools else None for c in range(len(rows.learners))]
+            weights = self._pooled_weights(models, groups, rows.weights) if self.pools else None
+            pooled = [self._pooled_etas(rows, weights, c) if self.pools else None for c in range(len(rows.learners))]
             self.pooled._settle(rows)
             self._models = models
+            self._n_rows += len(rows.X)
             return models.learn(groups, rows, pooled)
+
+    def _pooled_weights(self, models: Models, groups: Groups, weights: np.ndarray | None) -> np.ndarray | None:
+        """The weights of the rows for the pooled model: 0 for those that it only predicts."""
+        n_rows = len(groups.order)
+        new = [g for g, key in enumerate(groups.keys) if key not in models.places]
+        if len(models.places) + len(new) <= FEW_KEYS:
+            return weights
+        came = np.zeros(n_rows, dtype=np.int64)
+        came[groups.order[groups.first[new]]] = 1
+        share = np.maximum(FEW_KEYS / np.maximum(len(models.places) + np.cumsum(came), FEW_KEYS), LEAST_SHARE)
+        learns = np.arange(self._n_rows, self._n_rows + n_rows) * GOLDEN % 1.0 < share
+        return np.where(learns, 1.0 if weights is None else weights, 0.0)
 
     @contextmanager
     def _learning(self) -> Iterator[None]:
@@ -119,9 +142,9 @@ class Keyed:
         vars(self.pooled).update({name: value for name, value in vars(scout).items() if name.endswith("_in_")})
         return rows, groups
 
-    def _pooled_etas(self, rows: Rows, c: int) -> np.ndarray:
+    def _pooled_etas(self, rows: Rows, weights: np.ndarray | None, c: int) -> np.ndarray:
         record = np.empty((len(rows.X), len(RECORD)))
-        rows.learners[c].learn(rows.X, rows.targets[c], rows.weights, record)
+        rows.learners[c].learn(rows.X, rows.targets[c], weights, record)
         return np.ascontiguousarray(record[:, ETA])
 
     # --- predicting ---------------------------------------------------------------------------------------------------
@@ -202,7 +225,7 @@ class Keyed:
 class KeyedRegressor(Keyed):
     """A `RAPRegressor` for every key of a stream (shop, meter, patient), and one for all of them.
 
-    A key predicts with the pooled model, which learns every row, until its own predicts better: the two compete as
+    A key predicts with the pooled model, which sees every row, until its own predicts better: the two compete as
     everything does here, for each key. Rows are learnt in compiled code, those of a key in the order in which they
     come, on all cores.
 
@@ -214,7 +237,8 @@ class KeyedRegressor(Keyed):
     max_keys : int, default=None
         Models in memory at a time. The least recently used go to a temporary file, and come back to the bit.
     pooled : bool, default=True
-        False: no pooled model; every key is on its own, and costs half as much.
+        False: no pooled model; every key is on its own. It costs as much as the models of the keys do, or with more
+        than 1,000 keys, where it learns a sample of the rows, some fifth of that.
 
     Examples
     --------

@@ -93,7 +93,8 @@ def _write(keyed: Any, write: Callable[[bytes], Any]) -> int:
 def _pieces(keyed: Any) -> Iterator[bytes]:
     models = keyed._models
     settings = {"max_keys": keyed.max_keys, "pooled": keyed.pools}
-    words = json.dumps({"class": compact.class_name(type(keyed)), "settings": settings}).encode()
+    kind = compact.class_name(type(keyed))
+    words = json.dumps({"class": kind, "settings": settings, "rows": keyed._n_rows}).encode()
     names, sizes = names_of(models), sizes_of(models)
     pooled = _pooled(keyed)
     yield LENGTHS.pack(len(words), len(names), len(pooled), sizes.nbytes + int(sizes.sum()))
@@ -168,6 +169,7 @@ def _keyed(cls: Any, words: bytes, names: bytes, pooled: bytes, numbers: bytes) 
     model = compact.from_bytes([cls.kind], pooled)
     keyed = cls(model, **record["settings"])
     keyed.pooled = model
+    keyed._n_rows = int(record["rows"])
     learners = model.learners_
     keyed._models = filled(Models(learners[0], len(learners), keyed.max_keys), names, numbers)
     return keyed

@@ -17,13 +17,14 @@ from streamlasso.keyed import KeyedClassifier, KeyedRegressor
 from streamlasso.spark import columns
 from streamlasso.spark.job import MOST_BYTES, Job
 from streamlasso.spark.page import EXPIRED, Events, Pages, Results, State
+from streamlasso.spark.text import from_text, to_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: The state of a page, by the name of Spark's state variable.
+#: The state of a page, by the name of Spark's state variable. Bytes are text (`text.py`).
 PAGE = "page"
-STATE = "settings STRING, models BINARY, marks BINARY, ids BINARY, waiting BINARY, timer BIGINT"
+STATE = "settings STRING, models STRING, marks STRING, ids STRING, waiting STRING, timer BIGINT"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
@@ -145,7 +146,8 @@ def backfill(
     def learnt(number: tuple[int], frame: pd.DataFrame) -> pd.DataFrame:
         state, results = Pages(job).learn(None, _events(job, frame))
         errors = [error for error in results.error if error is not None]
-        values = dict.fromkeys(_state_names()) if state is None else state._asdict()
+        stored = [None] * len(State._fields) if state is None else _stored(state)
+        values = dict(zip(_state_names(), stored, strict=True))
         counts = {"learnt": len(results.error) - len(errors), "refused": len(errors), "error": next(iter(errors), None)}
         return pd.DataFrame([{"page": number[0], **values, **counts}])
 
@@ -197,7 +199,7 @@ class _Processor(StatefulProcessor):
         state = _state(initialState[_state_names()].iloc[0].tolist())
         if state is not None:
             self._pages.job.refuse_other(state.settings)
-            self._state.update(state)
+            self._state.update(_stored(state))
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         before = _state(self._state.get())
@@ -206,7 +208,7 @@ class _Processor(StatefulProcessor):
         after, results = self._pages.learn(before, events, timerValues.getCurrentProcessingTimeInMs())
         if after is not None and after != before:
             self._set_timer(before, after)
-            self._state.update(after)
+            self._state.update(_stored(after))
         yield self._frame(results, self._notes(int(key[0]), after))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
@@ -216,7 +218,7 @@ class _Processor(StatefulProcessor):
         after, expired = self._pages.expire(before, timerValues.getCurrentProcessingTimeInMs())
         if after.timer:
             self._handle.registerTimer(after.timer)
-        self._state.update(after)
+        self._state.update(_stored(after))
         if expired:
             yield self._expired(expired, self._notes(int(key[0]), after))
 
@@ -276,8 +278,15 @@ def _state(values: Any) -> State | None:
     """None for a page without any."""
     if values is None or values[0] is None:
         return None
-    settings, models, marks, ids, waiting, timer = values
-    return State(settings, bytes(models), bytes(marks), bytes(ids), bytes(waiting), int(timer))
+    settings, *parts, timer = values
+    models, marks, ids, waiting = map(from_text, parts)
+    return State(settings, models, marks, ids, waiting, int(timer))
+
+
+def _stored(state: State) -> tuple[Any, ...]:
+    """As STATE has it."""
+    settings, *parts, timer = state
+    return settings, *map(to_text, parts), timer
 
 
 def _state_names() -> list[str]:
@@ -287,7 +296,7 @@ def _state_names() -> list[str]:
 def _learnt_models(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     for frame in frames:
         for settings, data in zip(frame["settings"], frame["models"], strict=True):
-            rows = list(_models_of(json.loads(settings), bytes(data)))
+            rows = list(_models_of(json.loads(settings), from_text(data)))
             if rows:
                 yield pd.DataFrame(rows)
 

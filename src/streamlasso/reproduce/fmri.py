@@ -1,10 +1,10 @@
 """The paper's application: is lam lower while emotional faces are shown? Region series with events, subject by subject.
 
-The statistic is the mean lam in emotion blocks minus that in neutral blocks, relative to the mean of both; blocks are
-moved by the haemodynamic delay. All subjects see the blocks in the same order, so they cannot be shuffled: the test
-shifts the whole design around the scan, circularly, in the same way for all subjects. A linear trend of lam is removed
-first, since the blocks have a fixed order. There are as many shifts as time points, and the smallest p is one in that
-number (`least_p`); but neighbouring shifts are much alike, so that few of them are independent.
+The paper claims two things of emotion blocks, in comparison with neutral ones: lam is lower, and networks are denser
+(`MEASURES`). A contrast is the mean in emotion blocks minus that in neutral ones, relative to the mean of the scan and
+without a linear trend; blocks are moved by the haemodynamic delay. How sure one can be of it is found by circular
+shifts of the design, the same for all subjects (`shifts.py`): a p-value and an interval, alone and corrected for all
+contrasts of all settings. Subjects are corrected for among themselves, their means among themselves.
 """
 
 from __future__ import annotations
@@ -23,11 +23,21 @@ from streamlasso.network import StreamingNetwork
 from streamlasso.network.imaging.events import conditions_of
 from streamlasso.network.imaging.nifti import is_nifti
 from streamlasso.network.options import Design, Images
-from streamlasso.network.results import follow_sparse, mean_over_nodes
+from streamlasso.network.results import Edges, follow_sparse, mean_over_nodes
 from streamlasso.network.subjects import Subject, find_files, read_subject
 from streamlasso.reproduce.fmri_figures import figures
 from streamlasso.reproduce.page import write_index, write_study
 from streamlasso.reproduce.parts import as_csv, write_table
+from streamlasso.reproduce.shifts import (
+    ALPHA,
+    Certainty,
+    certainty_of,
+    contrast,
+    detrended,
+    p_value,
+    shifted,
+    unit_effect,
+)
 from streamlasso.tuners import LARS, SGD, LogRMS
 
 #: The paper's forgetting factor and step.
@@ -36,6 +46,10 @@ R, STEP = 0.95, 0.025
 WARM_UP = 20
 #: Haemodynamic delay in seconds, and the delays of the figure.
 DELAY, DELAYS = 5.0, np.arange(0.0, 30.5, 1.0)
+#: What the paper says of emotion blocks: measure -> the sign of the difference.
+MEASURES = {"lam": -1, "density": 1}
+#: An edge that just appears or vanishes can be there by rounding alone.
+ROUNDING = 1e-9
 #: Setting -> parameters. The first is what the paper's authors ran, as far as one can tell.
 SETTINGS: dict[str, dict[str, Any]] = {
     "rRAP: LARS(0.025)": dict(tuner=LARS(step_size=STEP)),
@@ -61,64 +75,49 @@ class Task:
 
 @dataclass(frozen=True)
 class BlockContrast:
-    """One setting and one subject, or all subjects.
+    """One measure of one setting and one subject, or all subjects.
 
-    neutral, emotion : mean lam in these blocks
+    neutral, emotion : the mean in these blocks
     relative, detrended : (emotion - neutral)/mean, as it is and without a linear trend
-    p, least_p : of the circular shifts, and the smallest one that is possible
+    p, low, high : of the paper's claim by circular shifts, and the 90 % interval of `detrended` by the same shifts
+    p_corrected, low_corrected, high_corrected : for all settings and measures
+    least_p : the smallest p that is possible
     """
 
     setting: str
+    measure: str
     subject: str
     neutral: float
     emotion: float
     relative: float
     detrended: float
     p: float
+    low: float
+    high: float
+    p_corrected: float
+    low_corrected: float
+    high_corrected: float
     least_p: float
 
 
-# --- the test ---------------------------------------------------------------------------------------------------------
+#: (setting, measure) -> (subject, time).
+Measured = Mapping[tuple[str, str], np.ndarray]
 
 
-def contrast(lam: np.ndarray, conditions: np.ndarray, task: Task) -> np.ndarray:
-    """(..., time) -> (...): mean lam in emotion blocks minus that in neutral ones.
-
-    >>> import numpy as np
-    >>> lam = np.array([1.0, 1.0, 3.0, 3.0])
-    >>> float(contrast(lam, np.array(["fear", "fear", "neutral", "neutral"]), Task()))
-    -2.0
-    """
-    return lam[..., conditions == task.emotion].mean(axis=-1) - lam[..., conditions == task.neutral].mean(axis=-1)
-
-
-def shifted(lam: np.ndarray, conditions: np.ndarray, task: Task) -> np.ndarray:
-    """(time, ...): the contrast for every circular shift of the design; the first is the design as it was."""
-    return np.array([contrast(lam, np.roll(conditions, k), task) for k in range(lam.shape[-1])])
-
-
-def p_value(contrasts: np.ndarray) -> float:
-    """One-sided: the share of shifts, the true one among them, with a contrast that is as low.
-
-    >>> import numpy as np
-    >>> p_value(np.array([-3.0, -1.0, -4.0, 2.0]))
-    0.5
-    """
-    return float(np.mean(contrasts <= contrasts[0] + 1e-12 * np.abs(contrasts).max()))
-
-
-def relative(lam: np.ndarray) -> np.ndarray:
+def relative(values: np.ndarray) -> np.ndarray:
     """(subject, time), each in units of its mean, without its linear trend."""
-    t = np.arange(lam.shape[-1]) - (lam.shape[-1] - 1) / 2
-    scaled = lam / lam.mean(axis=-1, keepdims=True)
-    slope = (scaled * t).sum(axis=-1, keepdims=True) / (t**2).sum()
-    return scaled - slope * t
+    return detrended(values / _scale(values))
 
 
-def least_p(conditions: np.ndarray, task: Task) -> float:
+def _scale(values: np.ndarray) -> np.ndarray:
+    """The mean over time; 1 where it is 0."""
+    mean = values.mean(axis=-1, keepdims=True)
+    return np.where(mean == 0, 1.0, mean)
+
+
+def least_p(design: np.ndarray) -> float:
     """The p of a lam that is low in emotion blocks, high in neutral ones, and in between otherwise."""
-    ideal = np.where(conditions == task.emotion, -1.0, np.where(conditions == task.neutral, 1.0, 0.0))
-    return p_value(shifted(ideal, conditions, task))
+    return p_value(shifted(-design, design))
 
 
 # --- the study --------------------------------------------------------------------------------------------------------
@@ -139,8 +138,9 @@ def run_fmri(data: Path, out: Path, tr: float = 0.72, start: float = 0.72, task:
     subjects = [read_subject(path, Images(), design, None) for path in _series_in(data)]
     seconds = start + tr * np.arange(min(len(subject.series.values) for subject in subjects))
     _refuse(subjects, seconds, task)
-    lams = {name: _lams(subjects, setting) for name, setting in SETTINGS.items()}
-    contrasts = [row for name, lam in lams.items() for row in _contrasts(name, lam, seconds, subjects, task)]
+    measured = _measured(subjects)
+    contrasts = _contrasts(measured, seconds, subjects, task)
+    lams = {setting: values for (setting, measure), values in measured.items() if measure == "lam"}
     folder = out / "fmri"
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "blocks.csv", as_csv(contrasts).encode())
@@ -177,39 +177,64 @@ def _refuse(subjects: Sequence[Subject], seconds: np.ndarray, task: Task) -> Non
             )
 
 
-def _lams(subjects: Sequence[Subject], setting: Mapping[str, Any]) -> np.ndarray:
-    """(subject, time): mean lam over the regions."""
-    found = []
-    for subject in subjects:
-        trace, _ = follow_sparse(StreamingNetwork(memory=R, **setting), subject.series.values)
-        found.append(mean_over_nodes(trace.lam, trace.lam_max))
-    shortest = min(map(len, found))
-    return np.array([lam[:shortest] for lam in found])
+def _measured(subjects: Sequence[Subject]) -> Measured:
+    """The mean lam over the regions, and the share of edges that are there."""
+    shortest = min(len(subject.series.values) for subject in subjects)
+    found: dict[tuple[str, str], list[np.ndarray]] = {}
+    for name, setting in SETTINGS.items():
+        for subject in subjects:
+            trace, edges = follow_sparse(StreamingNetwork(memory=R, **setting), subject.series.values[:shortest])
+            found.setdefault((name, "lam"), []).append(mean_over_nodes(trace.lam, trace.lam_max))
+            found.setdefault((name, "density"), []).append(_density(edges))
+    return {key: np.array(values) for key, values in found.items()}
+
+
+def _density(edges: Edges) -> np.ndarray:
+    """(time,): the share of edges that are there, beyond rounding."""
+    there = edges.t[np.abs(edges.strength) > ROUNDING]
+    return np.bincount(there, minlength=edges.n_times) / (edges.n_nodes * (edges.n_nodes - 1) / 2)
+
+
+def _design(seconds: np.ndarray, subjects: Sequence[Subject], task: Task, delay: float) -> np.ndarray:
+    """1 in emotion blocks, -1 in neutral ones, of the time points that are compared."""
+    conditions = _conditions(seconds, subjects, delay)
+    return (conditions == task.emotion).astype(float) - (conditions == task.neutral)
 
 
 def _conditions(seconds: np.ndarray, subjects: Sequence[Subject], delay: float) -> np.ndarray:
     return conditions_of(seconds, subjects[0].events, delay)[WARM_UP:]
 
 
-def _contrasts(
-    name: str, lam: np.ndarray, seconds: np.ndarray, subjects: Sequence[Subject], task: Task
-) -> list[BlockContrast]:
-    """One per subject, then one for all."""
-    conditions = _conditions(seconds, subjects, task.delay)
-    late = lam[:, WARM_UP:]
-    neutral, emotion = (late[:, conditions == kind].mean(axis=1) for kind in (task.neutral, task.emotion))
-    contrasts = shifted(relative(late), conditions, task)
-    per_mean = contrast(late, conditions, task) / late.mean(axis=1)
-    least = least_p(conditions, task)
+def _contrasts(measured: Measured, seconds: np.ndarray, subjects: Sequence[Subject], task: Task) -> list[BlockContrast]:
+    """Of each setting and measure: one per subject, then one for all."""
+    design = _design(seconds, subjects, task, task.delay)
+    late = {key: values[:, WARM_UP:] for key, values in measured.items()}
+    #: (shift, subject), lower where the paper is right.
+    claimed = {key: -MEASURES[key[1]] * shifted(relative(values), design) for key, values in late.items()}
+    effect = unit_effect(design)
+    singles = iter(certainty_of(np.concatenate(list(claimed.values()), axis=1), effect))
+    together = iter(certainty_of(np.column_stack([each.mean(axis=1) for each in claimed.values()]), effect))
+    names = [subject.name for subject in subjects]
+    least = least_p(design)
+    found = []
+    for (setting, measure), values in late.items():
+        sure = [*(next(singles) for _ in names), next(together)]
+        for subject, each, test in zip([*names, "all"], [*values[:, None], values], sure, strict=True):
+            found.append(_block_contrast((setting, measure, subject), each, design, test, least))
+    return found
 
-    def summary(subject: str, means: tuple[float, float, float], contrasts: np.ndarray) -> BlockContrast:
-        return BlockContrast(name, subject, *means, contrasts[0], p_value(contrasts), least)
 
-    single = [
-        summary(subject.name, (neutral[k], emotion[k], per_mean[k]), contrasts[:, k])
-        for k, subject in enumerate(subjects)
-    ]
-    return [*single, summary("all", (neutral.mean(), emotion.mean(), per_mean.mean()), contrasts.mean(axis=1))]
+def _block_contrast(
+    about: tuple[str, str, str], values: np.ndarray, design: np.ndarray, test: Certainty, least: float
+) -> BlockContrast:
+    neutral, emotion = (float(values[:, design == kind].mean()) for kind in (-1, 1))
+    plain, level = (float(contrast(each, design).mean()) for each in (values / _scale(values), relative(values)))
+    known = test.mirrored() if MEASURES[about[1]] > 0 else test
+    alone, corrected = (
+        (known.p, known.low, known.high),
+        (known.p_corrected, known.low_corrected, known.high_corrected),
+    )
+    return BlockContrast(*about, neutral, emotion, plain, level, *alone, *corrected, least)
 
 
 def _lam_table(
@@ -234,7 +259,7 @@ def _delay_table(
     for name, lam in lams.items():
         scaled = relative(lam[:, WARM_UP:])
         for delay in DELAYS:
-            contrasts = shifted(scaled, _conditions(seconds, subjects, float(delay)), task).mean(axis=1)
+            contrasts = shifted(scaled, _design(seconds, subjects, task, float(delay))).mean(axis=1)
             low, high = np.quantile(contrasts, [0.05, 0.95])
             rows.append(
                 dict(setting=name, delay=float(delay), contrast=float(contrasts[0]), low=float(low), high=float(high))
@@ -244,26 +269,51 @@ def _delay_table(
 
 # --- summary ----------------------------------------------------------------------------------------------------------
 
+COLUMNS = ("setting", "measure", "subject", "neutral", "emotion", "difference", "detrended", "90 %", "p",
+           "90 %, corrected", "p, corrected")  # fmt: skip
+CLAIMS = {"lam": "lam is lower in emotion blocks", "density": "networks are denser in emotion blocks"}
+
 
 def _summary(contrasts: Sequence[BlockContrast], subjects: Sequence[Subject], task: Task) -> str:
     n = len(subjects)
     p = len(subjects[0].series.regions)
     text = (
         f"# Application: fMRI, {n} subjects, {p} regions\n\n"
-        f"Mean lam over regions, in blocks of `{task.emotion}` and of `{task.neutral}`, {task.delay:g} s after they "
-        f"were shown, without the first {WARM_UP} time points; r = {R}. The paper's claim: lam is lower in emotion "
-        "blocks, so `difference` is negative. `detrended` is the same without a linear trend of lam, and p the "
-        "one-sided share of circular shifts of the design that give a difference as low; the same shift for all "
-        f"subjects in the last line of each. The smallest possible p is {contrasts[-1].least_p:.3f}.\n"
+        f"Mean lam over regions, and the share of edges (density), in blocks of `{task.emotion}` and of "
+        f"`{task.neutral}`, {task.delay:g} s after they were shown, without the first {WARM_UP} time points; r = {R}. "
+        "`detrended` is the difference without a linear trend, with its 90 % interval; p is the one-sided share of "
+        "circular shifts of the design that agree with the paper as much; the same shift for all subjects in the last "
+        f"line of each. The smallest possible p is {contrasts[-1].least_p:.3f}. `corrected`: for all contrasts, "
+        f"{len(SETTINGS) * len(MEASURES)} of the means and {n * len(SETTINGS) * len(MEASURES)} of single subjects.\n\n"
     )
-    columns = ("subject", "neutral", "emotion", "difference", "detrended", "p")
-    for name in dict.fromkeys(row.setting for row in contrasts):
-        rows = [_cells(row) for row in contrasts if row.setting == name]
-        text += f"\n### {name}\n\n{markdown_table(columns, rows)}"
+    text += "".join(f"- {_conclusion(contrasts, measure)}\n" for measure in MEASURES)
+    for title, single in (("All subjects", False), ("Single subjects", True)):
+        rows = [_cells(row) for row in contrasts if (row.subject != "all") == single]
+        text += f"\n### {title}\n\n{markdown_table(COLUMNS, rows)}"
     return text
 
 
+def _conclusion(contrasts: Sequence[BlockContrast], measure: str) -> str:
+    """How sure one can be of one claim of the paper."""
+    means = [row for row in contrasts if row.measure == measure and row.subject == "all"]
+    agree = sum(MEASURES[measure] * row.detrended > 0 for row in means)
+    alone = sum(row.p <= ALPHA for row in means)
+    corrected = sum(row.p_corrected <= ALPHA for row in means)
+    best = min(means, key=lambda row: row.p_corrected)
+    return (
+        f"The paper: {CLAIMS[measure]}. So it is with {agree} of {len(means)} settings; beyond chance (p <= {ALPHA:g}) "
+        f"with {alone}, and with {corrected} once all contrasts are corrected for. The clearest is {best.setting}: "
+        f"{100 * best.detrended:+.1f} %, 90 % interval {_percent(best.low_corrected, best.high_corrected)}, "
+        f"p = {best.p_corrected:.3f}, corrected."
+    )
+
+
+def _percent(low: float, high: float) -> str:
+    return f"{100 * low:+.1f} to {100 * high:+.1f}"
+
+
 def _cells(row: BlockContrast) -> list[str]:
-    means = [f"{row.neutral:.4g}", f"{row.emotion:.4g}"]
+    about = [row.setting, row.measure, row.subject, f"{row.neutral:.4g}", f"{row.emotion:.4g}"]
     shares = [f"{100 * row.relative:+.1f} %", f"{100 * row.detrended:+.1f} %"]
-    return [row.subject, *means, *shares, f"{row.p:.3f}"]
+    alone = [_percent(row.low, row.high), f"{row.p:.3f}"]
+    return [*about, *shares, *alone, _percent(row.low_corrected, row.high_corrected), f"{row.p_corrected:.3f}"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
 import pyarrow.compute as pc
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pyarrow import parquet
 
@@ -15,13 +17,63 @@ from streamlasso.reproduce.axes import Figures
 
 
 def figures(folder: Path, events: list[Event], n_subjects: int, delay: float) -> Figures:
-    """From lam.parquet and delays.parquet."""
+    """From blocks.csv, lam.parquet and delays.parquet."""
     lams = "Mean lam of all subjects over time, on the blocks as they were shown"
     delays = "The difference between blocks, by the assumed delay; grey: 90 % of all shifts of the design"
+    contrasts = (
+        "Emotion less neutral blocks, with 90 % intervals by shifts of the design: thick alone, thin corrected for all "
+        "contrasts; grey: subjects. The paper's claim is the shaded side"
+    )
     return {
+        "fmri-contrasts": (draw_contrasts(folder), contrasts),
         "fmri-lam": (draw_lams(folder, events, n_subjects), lams),
         "fmri-delays": (draw_delays(folder, delay), delays),
     }
+
+
+def draw_contrasts(folder: Path) -> Figure:
+    """One panel per measure, one line per setting: the contrast of all subjects with its intervals."""
+    with (folder / "blocks.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    settings = list(dict.fromkeys(row["setting"] for row in rows))
+    measures = list(dict.fromkeys(row["measure"] for row in rows))
+    figure = Figure(figsize=(9, 0.55 * len(settings) + 1.4), layout="constrained")
+    panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
+    for axes, measure in zip(panels, measures, strict=True):
+        _draw_measure(axes, [row for row in rows if row["measure"] == measure], settings)
+        axes.set_title(measure, fontsize="small")
+    panels[0].set_yticks(range(len(settings)), settings, fontsize="small")
+    panels[0].set_ylim(len(settings) - 0.5, -0.5)
+    figure.supxlabel("emotion less neutral blocks (% of the mean)", fontsize="small")
+    handles = panels[0].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside upper left", ncols=5, frameon=False, fontsize="small")
+    return figure
+
+
+def _draw_measure(axes: Axes, rows: list[dict[str, str]], settings: list[str]) -> None:
+    singles = [row for row in rows if row["subject"] != "all"]
+    means = [row for row in rows if row["subject"] == "all"]
+    y = np.array([settings.index(row["setting"]) for row in means])
+    values = {name: 100 * np.array([float(row[name]) for row in means]) for name in _ENDS}
+    finite = np.abs([*values.values()])
+    widest = 1.2 * max(finite[np.isfinite(finite)].max(), 1.0)
+    axes.plot(
+        [100 * float(row["detrended"]) for row in singles],
+        [settings.index(row["setting"]) + 0.22 for row in singles],
+        "o", color=BAND, markersize=4, label="subjects",
+    )  # fmt: skip
+    for more, width, label in (("_corrected", 0.9, "90 %, corrected"), ("", 2.5, "90 %")):
+        low, high = (np.clip(values[end + more], -widest, widest) for end in ("low", "high"))
+        axes.hlines(y, low, high, color=LINE, linewidth=width, label=label)
+    axes.plot(values["detrended"], y, "o", color="white", markeredgecolor=LINE, markersize=6, label="all subjects")
+    axes.axvline(0, color=LINE, linewidth=0.6)
+    axes.set_xlim(-widest, widest)
+    claimed = (-widest, 0.0) if rows[0]["measure"] == "lam" else (0.0, widest)
+    axes.axvspan(*claimed, color="#e69f00", alpha=0.12, linewidth=0, label="the paper's claim")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+_ENDS = ("detrended", "low", "high", "low_corrected", "high_corrected")
 
 
 def draw_lams(folder: Path, events: list[Event], n_subjects: int) -> Figure:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from cyclopts import Parameter
 
 #: A dash alone is standard input or output, not an option.
 DASH = Parameter(allow_leading_hyphen=True)
-#: Without --no-quiet, --empty-keep and the like.
-ONE_WAY = Parameter(negative="")
 
 
 def names_in(written: list[str] | None) -> tuple[str, ...]:
@@ -57,13 +55,14 @@ class Columns:
     drop
         Leave these columns out.
     lags
-        Earlier values as features: --lags y:1,24 is the y of the row before and of 24 rows before; none adds none.
+        Earlier values as features: --lags y:1,24 is the y of the row before and of 24 rows before; none adds none. Left
+        out: run adds those of the target where rows are in the order of time, bench adds none.
     """
 
     time: str | None = None
-    keep: Annotated[list[str] | None, ONE_WAY] = None
-    drop: Annotated[list[str] | None, ONE_WAY] = None
-    lags: Annotated[list[str] | None, ONE_WAY] = None
+    keep: list[str] | None = None
+    drop: list[str] | None = None
+    lags: list[str] | None = None
 
     def chosen(self, more_lags: tuple[str, ...] = ()) -> dict[str, Any]:
         """For the encoder."""

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Literal
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from streamlasso import __version__
 from streamlasso._text import plain
@@ -27,6 +27,8 @@ app = App(
     version=__version__,
     help="Sparse, self-tuning linear models on streams that keep changing.\n\n"
     "Start with: streamlasso demo\n\nThen: streamlasso run data.csv --target y",
+    # Without --no-quiet, --empty-keep and the like.
+    default_parameter=Parameter(negative=""),
 )
 
 

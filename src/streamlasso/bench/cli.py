@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
-from streamlasso._arguments import ALL_COLUMNS, DASH, ONE_WAY, Columns, names_in
+from streamlasso._arguments import ALL_COLUMNS, DASH, Columns, names_in
 
 
 def bench(
@@ -15,13 +15,13 @@ def bench(
     *,
     target: str,
     family: Literal["auto", "gaussian", "binomial", "poisson"] = "auto",
-    methods: Annotated[list[str] | None, ONE_WAY] = None,
+    methods: list[str] | None = None,
     peers: Literal["quick", "all"] = "quick",
-    defaults_only: Annotated[bool, ONE_WAY] = False,
+    defaults_only: bool = False,
     rows: int = 5000,
-    whole: Annotated[bool, ONE_WAY] = False,
+    whole: bool = False,
     columns: Columns = ALL_COLUMNS,
-    lagged: Annotated[bool, ONE_WAY] = False,
+    lagged: bool = False,
     on_error: Literal["stop", "skip"] = "stop",
     jobs: int = 1,
     out: Path = Path("bench"),

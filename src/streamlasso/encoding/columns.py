@@ -96,12 +96,13 @@ class Column:
 
     def filled(self, values: np.ndarray) -> np.ndarray:
         """Each value, or the last before it that was there; the column keeps the last of all."""
-        there = np.where(self.missing(values), -1, np.arange(len(values)))
-        latest = np.maximum.accumulate(there) if len(there) else there
-        filled = np.where(latest >= 0, values[np.maximum(latest, 0)], self.last)
-        if len(filled):
-            self.last = filled[-1]
-        return filled
+        missing = self.missing(values)
+        if missing.any():
+            latest = np.maximum.accumulate(np.where(missing, -1, np.arange(len(values))))
+            values = np.where(latest >= 0, values[np.maximum(latest, 0)], self.last)
+        if len(values):
+            self.last = values[-1]
+        return values
 
     def filled_each(self, values: np.ndarray) -> np.ndarray:
         """Each value, or the last one: whichever row comes next. The column keeps nothing."""

@@ -157,9 +157,12 @@ class Encoder:
         out. grow=False: a level, or a missing value, that has no feature yet gets none.
         """
         target, bad = self._checked(cells, on_bad_row)
-        good = np.array([i not in bad for i in range(len(target))], dtype=bool)
+        good: Any = slice(None)
+        if bad:
+            good = np.ones(len(target), dtype=bool)
+            good[list(bad)] = False
         read = {name: values[good] for name, (values, _) in cells.columns.items()}
-        target, place = target[good], np.flatnonzero(good)
+        target, place = target[good], np.arange(len(target))[good]
         keys = None if cells.keys is None else cells.keys[good]
         columns = self._filled(read, target, keys)
         holes = {column.missing_feature: column.missing(read[column.name]) for column in self.columns}

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-from streamlasso._arguments import ONE_WAY
 from streamlasso._files import make_directory
 
 
@@ -19,11 +18,11 @@ def network(
     coords: Path | None = None,
     events: Path | None = None,
     confounds: str | None = None,
-    confound_columns: Annotated[list[str] | None, ONE_WAY] = None,
+    confound_columns: list[str] | None = None,
     tr: float | None = None,
     start: float = 0.0,
     delay: float = 5.0,
-    at: Annotated[list[str] | None, ONE_WAY] = None,
+    at: list[str] | None = None,
     memory: float = 0.95,
     tuner: Literal["logrms", "lars", "sgd", "mixture"] = "logrms",
     step_size: float | None = None,

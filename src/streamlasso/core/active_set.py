@@ -355,10 +355,10 @@ class ActiveSet(Stateful):
             k,
             self.members,
             self.p,
-            cython.address(m.S[0, 0]),
+            m.S,
             m.n_pending,
-            cython.address(m.rows[0, 0]),
-            cython.address(m.signed[0, 0]),
+            m.rows,
+            m.signed,
             self.ridge,
             DEPENDENT,
             self.factor.room,
@@ -461,7 +461,7 @@ class ActiveSet(Stateful):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         g: cython.p_double = cython.address(self.g[0])
-        memcpy(g, cython.address(m.c[0]), self.p * DOUBLE)
+        memcpy(g, m.c, self.p * DOUBLE)
         m.times(cython.address(self.members[0]), self.factor.k, cython.address(self.b[0]), g)
         if self.has_ridge:
             for i in range(self.factor.k):
@@ -578,7 +578,7 @@ class ActiveSet(Stateful):
         for sweep in range(200):
             solved = True
             for j in range(self.p):
-                h = m.S[j, j] + self.ridge[j]
+                h = m.S[j * self.p + j] + self.ridge[j]
                 if isinf(self.tau[j]) or not h > 0.0:
                     continue
                 b = beta[j]
@@ -592,7 +592,7 @@ class ActiveSet(Stateful):
                     solved = False
                 if new != b:
                     beta[j] = new
-                    axpy(self.p, b - new, cython.address(m.S[j, 0]), cython.address(self.g[0]))
+                    axpy(self.p, b - new, m.S + j * self.p, cython.address(self.g[0]))
                     self.g[j] -= self.ridge[j] * (new - b)
             if solved:
                 break

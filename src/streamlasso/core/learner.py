@@ -18,8 +18,10 @@ from cython.cimports.streamlasso.core.changes import Changes
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares
+from cython.cimports.streamlasso.core.pointers import copied
 from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
+from cython.cimports.streamlasso.core.statistics import Scaler
 from cython.cimports.streamlasso.core.tape import ANY, PENALTY
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
@@ -241,10 +243,11 @@ class Learner(Engine):
         return self.objective.effective_size()
 
     def feature_means(self):
-        return np.array(self.objective.scaler.mean)
+        return copied(self.objective.scaler.mean, self.p)
 
     def feature_deviations(self):
-        return np.sqrt(np.maximum(self.objective.scaler.scatter, 0.0) / max(self.objective.scaler.weight, 1e-300))
+        scaler: Scaler = self.objective.scaler
+        return np.sqrt(np.maximum(copied(scaler.scatter, self.p), 0.0) / max(scaler.weight, 1e-300))
 
     # --- merging ------------------------------------------------------------------------------------------------
 

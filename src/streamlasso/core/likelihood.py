@@ -71,7 +71,7 @@ class Likelihood(Objective):
     def fold_oldest(self):
         """The oldest whole row becomes its second-order expansion at the current minimiser."""
         slot: cython.Py_ssize_t = self.ring.slot(self.ring.count - self.n_whole)
-        x: cython.p_double = cython.address(self.ring.x[slot, 0])
+        x: cython.p_double = self.ring.x + slot * self.p
         eta: cython.double = self.predict(x)
         slope: cython.double = self.family.slope_at(self.ring.y[slot], eta)
         curvature: cython.double = self.curvature_at(self.ring.y[slot], eta)

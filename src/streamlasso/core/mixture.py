@@ -58,7 +58,7 @@ from cython.cimports.streamlasso.core.choice import Choice
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
 from cython.cimports.streamlasso.core.kernels import dot
-from cython.cimports.streamlasso.core.pointers import Pointers
+from cython.cimports.streamlasso.core.pointers import Pointers, copied
 from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.relevance import Relevance
@@ -710,7 +710,7 @@ class MixtureLearner(Engine):
         return np.clip(found, 0.0, 1.0)
 
     def feature_means(self):
-        return np.array(self.stream.mean)
+        return copied(self.stream.mean, self.p)
 
     def feature_deviations(self):
         return self.relevance.deviations()

@@ -17,7 +17,7 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.active_set import ActiveSets
 from cython.cimports.streamlasso.core.learner import Learner
 from cython.cimports.streamlasso.core.objective import LeastSquares
-from cython.cimports.streamlasso.core.pointers import Pointers
+from cython.cimports.streamlasso.core.pointers import Pointers, copied
 from cython.cimports.streamlasso.core.record import as_records
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import READ
@@ -55,7 +55,7 @@ class Node(LeastSquares):
         self.scaler.scatter = shared.scaler.scatter
         self.moments.S = shared.moments.S
         self.moments.mean = shared.moments.mean
-        self.moments.c = shared.moments.S[place]
+        self.moments.c = shared.moments.S + place * self.p
 
     def refresh(self):
         self.unit = self.shared.unit
@@ -63,10 +63,10 @@ class Node(LeastSquares):
         self.scaler.weight = self.shared.scaler.weight
         self.moments.weight = self.shared.moments.weight
         self.moments.target_mean = self.shared.moments.mean[self.place]
-        self.moments.target_scatter = self.shared.moments.S[self.place, self.place]
+        self.moments.target_scatter = self.shared.moments.S[self.place * self.p + self.place]
 
     def _penalty_units(self):
-        memcpy(cython.address(self.v[0]), cython.address(self.shared.v[0]), self.p * cython.sizeof(cython.double))
+        memcpy(self.v, self.shared.v, self.p * cython.sizeof(cython.double))
         self.v[self.place] = INFINITY
 
     def residual_variance(self):
@@ -167,7 +167,7 @@ class Neighbourhoods(Stateful):
 
     def constant(self):
         """Of all p nodes, which have not moved."""
-        return np.array(self.shared.size) == 0.0
+        return copied(self.shared.size, self.p) == 0.0
 
     def now(self):
         """Intercepts and coefficients (node, p + 1), and residual variances, of each node."""

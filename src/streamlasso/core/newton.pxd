@@ -2,6 +2,7 @@ cimport cython
 
 from streamlasso.core.active_set cimport ActiveSet
 from streamlasso.core.objective cimport Objective
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.statistics cimport Moments, Ring
 
 
@@ -17,7 +18,9 @@ cdef class WholeRows:
     cdef Objective objective
     cdef Ring ring
     cdef bint current
-    cdef double[::1] y, weight, origin
+    cdef double[::1] y, weight
+    cdef Doubles zeros
+    cdef double* origin
     cdef double[MOST_LEVELS] levels, level_weight
     cdef Py_ssize_t n_levels, first
     cdef Py_ssize_t[::1] level_of

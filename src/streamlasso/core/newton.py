@@ -46,6 +46,7 @@ from cython.cimports.streamlasso.core.kernels import (
     sum_of_sizes,
 )
 from cython.cimports.streamlasso.core.objective import Objective
+from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.record import OK, SINGULAR, UNFINISHED
 
 #: What rounding leaves of a sum, as a share of the sum of its absolute terms.
@@ -82,7 +83,8 @@ class WholeRows:
         self.ring = objective.ring
         self.y = np.zeros(n)
         self.weight = np.zeros(n)
-        self.origin = objective.scaler.mean if objective.fit_intercept else np.zeros(p)
+        self.zeros = None if objective.fit_intercept else Doubles(p)
+        self.origin = objective.scaler.mean if self.zeros is None else self.zeros.at
         self.level_of = np.zeros(n, dtype=np.intp)
         self.columns = np.zeros((p, n))
         self.there = np.zeros(p, dtype=np.int8)
@@ -152,7 +154,7 @@ class WholeRows:
 
     def row(self, i):
         slot: cython.Py_ssize_t = self.first + i
-        return cython.address(self.ring.x[slot if slot < self.ring.capacity else slot - self.ring.capacity, 0])
+        return self.ring.x + (slot if slot < self.ring.capacity else slot - self.ring.capacity) * self.objective.p
 
     def column(self, j):
         """x_j less its running mean, row by row."""
@@ -161,13 +163,13 @@ class WholeRows:
         p: cython.Py_ssize_t = self.objective.p
         before_end: cython.Py_ssize_t = min(n, self.ring.capacity - self.first)
         origin: cython.double = self.origin[j]
-        x: cython.p_double = cython.address(self.ring.x[self.first, j])
+        x: cython.p_double = self.ring.x + self.first * p + j
         out: cython.p_double = cython.address(self.columns[j, 0])
         if self.there[j]:
             return out
         for i in range(before_end):
             out[i] = x[i * p] - origin
-        x = cython.address(self.ring.x[0, j])
+        x = self.ring.x + j
         for i in range(before_end, n):
             out[i] = x[(i - before_end) * p] - origin
         self.there[j] = 1
@@ -365,7 +367,7 @@ class Newton:
 
     def _fold_gradient(self):
         """What the folded rows add to G, but for their mean."""
-        memcpy(cython.address(self.folded_g[0]), cython.address(self.moments.c[0]), self.p * DOUBLE)
+        memcpy(cython.address(self.folded_g[0]), self.moments.c, self.p * DOUBLE)
         self.moments.times(
             cython.address(self.active.members[0]),
             self.active.factor.k,
@@ -484,7 +486,7 @@ class Newton:
             d = self.moments.weight * (self.moments.mean[j] - self.centre[j])
         for a in range(k + 1):
             row[a] += d * (self.moments.mean[w[a]] - self.centre[w[a]])
-            local.S[j, w[a]] = local.S[w[a], j] = row[a]
+            local.S[j * self.p + w[a]] = local.S[w[a] * self.p + j] = row[a]
 
     def _centre(self, j, z):
         """m_j, and z_i = sqrt(k_i) (x_ij - m_j)."""
@@ -656,7 +658,7 @@ class Newton:
             j = self.working[a]
             local.c[j] = self.g[j] + self.pull * (self.rows.origin[j] - self.centre[j])
             for i in range(self.active.factor.k):
-                local.c[j] += local.S[j, self.active.members[i]] * self.active.b[i]
+                local.c[j] += local.S[j * self.p + self.active.members[i]] * self.active.b[i]
             self.old[j] = self.active.b[self.active.where[j]] if self.active.where[j] >= 0 else 0.0
             if self.active.has_ridge:
                 local.c[j] += self.active.ridge[j] * self.old[j]

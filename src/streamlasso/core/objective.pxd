@@ -1,4 +1,5 @@
 from streamlasso.core.active_set cimport ActiveSet, ActiveSets
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
 from streamlasso.core.statistics cimport Moments, Ring, Scaler
 from streamlasso.core.tape cimport Tape
@@ -16,9 +17,13 @@ cdef class Objective(Stateful):
     cdef bint fit_intercept, standardize, diagonal
     cdef public double unit, intercept, lam_max
     cdef double l1_ratio, decay, norm, tolerance
-    cdef readonly double[::1] v, size
-    cdef double[::1] penalty_factor, slope_b, slope_mean
-    cdef Py_ssize_t[::1] slope_members
+    cdef Doubles room
+    cdef double* v
+    cdef double* size
+    cdef double* penalty_factor
+    cdef double* slope_b
+    cdef double* slope_mean
+    cdef Py_ssize_t* slope_members
     cdef public Py_ssize_t n_seen, n_whole, n_removed
     cdef Py_ssize_t n_free, window, history, n_slope
 

@@ -27,6 +27,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
+from cython.cimports.streamlasso.core.pointers import Doubles, fill
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.statistics import Moments, Ring, Scaler
 from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, POSITIVE
@@ -94,11 +95,11 @@ class Objective(Stateful):
 
     def __cinit__(self, problem, *args):
         p: cython.Py_ssize_t = len(problem.penalty_factor)
-        rows: cython.double[:, ::1] = np.zeros((5, p))
         self.p = p
+        self.room = Doubles(6 * p)
         self.family = problem.family
-        self.penalty_factor = rows[0]
-        np.asarray(self.penalty_factor)[:] = problem.penalty_factor
+        self.penalty_factor = self.room.at
+        fill(self.penalty_factor, problem.penalty_factor)
         self.n_free = np.count_nonzero(np.asarray(problem.penalty_factor) == 0)
         self.l1_ratio = problem.l1_ratio
         self.fit_intercept = problem.fit_intercept
@@ -112,11 +113,11 @@ class Objective(Stateful):
         self.scaler = Scaler(p)
         self.moments = Moments(p, self.fit_intercept)
         self.ring = Ring(self.window + 1 if self.window > 0 else self.history, p)
-        self.v = rows[1]
-        self.size = rows[2]
-        self.slope_b = rows[3]
-        self.slope_mean = rows[4]
-        self.slope_members = np.zeros(p, dtype=np.intp)
+        self.v = self.penalty_factor + p
+        self.size = self.v + p
+        self.slope_b = self.size + p
+        self.slope_mean = self.slope_b + p
+        self.slope_members = cython.cast(cython.pointer[cython.Py_ssize_t], self.slope_mean + p)
         self.intercept = self.norm = self.lam_max = 0.0
         self.n_seen = self.n_whole = self.n_removed = self.n_slope = 0
 
@@ -183,7 +184,7 @@ class Objective(Stateful):
         folded: cython.bint = self.ring.count > self.n_whole
         weight: cython.double = self.ring.weight[slot]
         curvature: cython.double = self.ring.curvature[slot]
-        x: cython.p_double = cython.address(self.ring.x[slot, 0])
+        x: cython.p_double = self.ring.x + slot * self.p
         self.ring.forget_oldest()
         self.n_removed += 1
         if not folded:
@@ -205,10 +206,10 @@ class Objective(Stateful):
         self.moments.clear()
         for i in range(self.ring.count):
             slot = self.ring.slot(i)
-            self.scaler.add(cython.address(self.ring.x[slot, 0]), self.ring.y[slot], self.ring.weight[slot])
+            self.scaler.add(self.ring.x + slot * self.p, self.ring.y[slot], self.ring.weight[slot])
             if i < self.ring.count - self.n_whole:
                 self.moments.add(
-                    cython.address(self.ring.x[slot, 0]), self.ring.target[slot], self.ring.curvature[slot]
+                    self.ring.x + slot * self.p, self.ring.target[slot], self.ring.curvature[slot]
                 )
         self.actives.lose_track()
         self.n_removed = 0
@@ -225,9 +226,9 @@ class Objective(Stateful):
     def _penalty_units(self):
         """v_j, infinite for a feature that must stay out, and size_j, the unit of its condition."""
         j: cython.Py_ssize_t
-        size: cython.p_double = cython.address(self.size[0])
-        v: cython.p_double = cython.address(self.v[0])
-        factor: cython.p_double = cython.address(self.penalty_factor[0])
+        size: cython.p_double = self.size
+        v: cython.p_double = self.v
+        factor: cython.p_double = self.penalty_factor
         self.scaler.deviations(size)
         if self.standardize:
             for j in range(self.p):
@@ -250,7 +251,7 @@ class Objective(Stateful):
         """max |g_j|/v_j over the penalised features, and where it is."""
         j: cython.Py_ssize_t
         largest: cython.double = 0.0
-        v: cython.p_double = cython.address(self.v[0])
+        v: cython.p_double = self.v
         first[0] = -1
         for j in range(self.p):
             if fabs(g[j]) > largest * v[j] and v[j] > 0.0:
@@ -296,8 +297,8 @@ class Objective(Stateful):
     def _solve_direction(self, m):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        u: cython.p_double = cython.address(self.active.target[0])
-        d: cython.p_double = cython.address(self.slope_b[0])
+        u: cython.p_double = self.active.target
+        d: cython.p_double = self.slope_b
         self.n_slope = self.active.factor.k
         for i in range(self.n_slope):
             j = self.active.members[i]
@@ -328,7 +329,7 @@ class Objective(Stateful):
     def _enter_first(self, m):
         """The first feature to enter as lam falls from lam_max joins the factor, for the derivative only."""
         first: cython.Py_ssize_t
-        self._first_to_enter(cython.address(self.active.g[0]), cython.address(first))
+        self._first_to_enter(self.active.g, cython.address(first))
         if first < 0 or not self.active.append(m, first):
             return False
         self.active.members[self.active.factor.k - 1] = first
@@ -378,9 +379,9 @@ class Objective(Stateful):
     def _numbers(self, tape):
         """Those of STATE that follow the counts."""
         unit: cython.double
-        tape.doubles(cython.address(self.v[0]), self.p, PENALTY)
-        tape.doubles(cython.address(self.size[0]), self.p, FINITE)
-        tape.doubles(cython.address(self.active.g[0]), self.p, FINITE)
+        tape.doubles(self.v, self.p, PENALTY)
+        tape.doubles(self.size, self.p, FINITE)
+        tape.doubles(self.active.g, self.p, FINITE)
         tape.number(cython.address(self.intercept), FINITE)
         tape.number(cython.address(self.lam_max), PENALTY)
         unit = tape.number(cython.address(self.unit), POSITIVE)
@@ -415,7 +416,7 @@ class LeastSquares(Objective):
 
     def measure(self):
         j: cython.Py_ssize_t
-        g: cython.p_double = cython.address(self.moments.c[0])
+        g: cython.p_double = self.moments.c
         self._penalty_units()
         if self.n_free > 0:
             for j in range(self.p):
@@ -423,7 +424,7 @@ class LeastSquares(Objective):
             self._tolerate(self.null)
             self.null.has_free = self.null.broken = True
             self.null.solve(self.moments)
-            g = cython.address(self.null.g[0])
+            g = self.null.g
         self._set_lam_max(g)
         return 0
 
@@ -443,8 +444,8 @@ class LeastSquares(Objective):
         """The minimiser at lam, into this active set."""
         j: cython.Py_ssize_t
         weight: cython.double = lam * self.scaler.weight * self.l1_ratio
-        tau: cython.p_double = cython.address(active.tau[0])
-        v: cython.p_double = cython.address(self.v[0])
+        tau: cython.p_double = active.tau
+        v: cython.p_double = self.v
         for j in range(self.p):
             tau[j] = weight * v[j] if v[j] < INFINITY else INFINITY
         self._tolerate(active)

@@ -1,4 +1,16 @@
+cimport cython
+
+
 cdef class Pointers:
     cdef readonly list objects
     cdef void** at
     cdef Py_ssize_t n
+
+
+@cython.final
+cdef class Doubles:
+    cdef double* at
+
+
+cdef object copied(double* at, Py_ssize_t n)
+cdef void fill(double* at, const double[::1] numbers)

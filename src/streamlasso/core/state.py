@@ -16,7 +16,7 @@ from cython.cimports.streamlasso.core.tape import CHECK, MEASURE, READ, WRITE, T
 
 #: What lies along an axis: features, the intercept and the features, the lower triangle of a matrix of these by rows,
 #: the columns of the array, as many rows as there are now, the numbers in a triangle of as many (none where it is not
-#: kept), or as many numbers as the settings ask for.
+#: kept), or as many numbers as the settings ask for; any other name is that of an attribute that has the length.
 FEATURES, WITH_INTERCEPT, PAIRS = "features", "intercept and features", "pairs of intercept and features"
 COLUMNS, ROWS, TRIANGLE, FIXED = "columns", "rows", "triangle of rows", "fixed"
 #: Bytes of a number.
@@ -251,6 +251,8 @@ class Stateful:
             return n_rows
         if axis == TRIANGLE:
             return n_rows * (n_rows + 1) // 2 if self._keeps_triangle(known) else 0
+        if axis != FIXED:
+            return getattr(self, axis)
         return np.shape(getattr(self, array.columns[0].name))[i]
 
     def _keeps_triangle(self, known):

@@ -1,20 +1,17 @@
 cimport cython
 
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
 from streamlasso.core.tape cimport Tape
-
-cdef extern from *:
-    """
-    #define STREAMLASSO_POINT(view, to) ((view).data = (char *)(to))
-    """
-    #: The numbers of a view are elsewhere from now on; what it keeps alive stays.
-    void point "STREAMLASSO_POINT"(double[:, ::1] view, double* to) noexcept nogil
 
 
 @cython.final
 cdef class Scaler(Stateful):
     cdef readonly Py_ssize_t p
-    cdef readonly double[::1] mean, scatter, peak
+    cdef Doubles room
+    cdef double* mean
+    cdef double* scatter
+    cdef double* peak
     cdef public double weight, y_mean, y_scatter
     cdef public bint stale
 
@@ -29,12 +26,14 @@ cdef class Scaler(Stateful):
 cdef class Moments(Stateful):
     cdef readonly Py_ssize_t p
     cdef readonly bint centred
-    cdef readonly double[:, ::1] S, rows, signed
-    cdef readonly double[::1] c, mean
+    cdef Doubles room
+    cdef double* S
+    cdef double* rows
+    cdef double* signed
+    cdef double* c
+    cdef double* mean
     cdef public double weight, target_mean, target_scatter
     cdef Py_ssize_t n_pending
-    #: The memory of S, while S is on a tape.
-    cdef double* own_S
 
     cdef double* add(self, const double* x, double target, double weight) noexcept nogil
     cdef double* remove(self, const double* x, double target, double weight) noexcept nogil
@@ -52,8 +51,12 @@ cdef class Moments(Stateful):
 cdef class Ring(Stateful):
     cdef readonly Py_ssize_t p, capacity, start
     cdef public Py_ssize_t count
-    cdef readonly double[:, ::1] x
-    cdef readonly double[::1] y, weight, curvature, target
+    cdef Doubles room
+    cdef double* x
+    cdef double* y
+    cdef double* weight
+    cdef double* curvature
+    cdef double* target
 
     cdef Py_ssize_t slot(self, Py_ssize_t i) noexcept nogil
     cdef void clear(self) noexcept nogil

@@ -23,6 +23,7 @@ from cython.cimports.libc.math import fabs, sqrt
 from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
 from cython.cimports.streamlasso.core.kernels import axpy, subtract_rows
+from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
 
@@ -53,11 +54,11 @@ class Scaler(Stateful):
     )
 
     def __cinit__(self, p: cython.Py_ssize_t):
-        rows: cython.double[:, ::1] = np.zeros((3, p))
         self.p = p
-        self.mean = rows[0]
-        self.scatter = rows[1]
-        self.peak = rows[2]
+        self.room = Doubles(3 * p)
+        self.mean = self.room.at
+        self.scatter = self.mean + p
+        self.peak = self.scatter + p
         self.clear()
 
     def clear(self):
@@ -72,8 +73,8 @@ class Scaler(Stateful):
         d: cython.double
         step: cython.double = weight / (self.weight + weight)
         k: cython.double = self.weight * step
-        mean: cython.p_double = cython.address(self.mean[0])
-        scatter: cython.p_double = cython.address(self.scatter[0])
+        mean: cython.p_double = self.mean
+        scatter: cython.p_double = self.scatter
         for j in range(self.p):
             d = x[j] - mean[j]
             mean[j] += step * d
@@ -108,8 +109,8 @@ class Scaler(Stateful):
         """The standard deviation of each feature; 0 where doubles cannot tell its values apart."""
         j: cython.Py_ssize_t
         inverse: cython.double = 1.0 / self.weight
-        scatter: cython.p_double = cython.address(self.scatter[0])
-        mean: cython.p_double = cython.address(self.mean[0])
+        scatter: cython.p_double = self.scatter
+        mean: cython.p_double = self.mean
         for j in range(self.p):
             out[j] = sqrt(max(scatter[j], 0.0) * inverse)
         for j in range(self.p):
@@ -125,9 +126,9 @@ class Scaler(Stateful):
         self.y_scatter *= factor
 
     def travel(self, tape):
-        tape.doubles(cython.address(self.mean[0]), self.p, FINITE)
-        tape.doubles(cython.address(self.scatter[0]), self.p, FINITE)
-        tape.doubles(cython.address(self.peak[0]), self.p, FINITE)
+        tape.doubles(self.mean, self.p, FINITE)
+        tape.doubles(self.scatter, self.p, FINITE)
+        tape.doubles(self.peak, self.p, FINITE)
         tape.number(cython.address(self.weight), WEIGHT)
         tape.number(cython.address(self.y_mean), FINITE)
         tape.number(cython.address(self.y_scatter), FINITE)
@@ -156,25 +157,24 @@ class Moments(Stateful):
     )
 
     def __cinit__(self, p: cython.Py_ssize_t, centred: cython.bint):
-        rows: cython.double[:, ::1] = np.zeros((p + 2 * PENDING + 2, p))
         self.p = p
         self.centred = centred
-        self.S = rows[:p]
-        self.rows = rows[p : p + PENDING]
-        self.signed = rows[p + PENDING : p + 2 * PENDING]
-        self.c = rows[p + 2 * PENDING]
-        self.mean = rows[p + 2 * PENDING + 1]
+        self.room = Doubles((p + 2 * PENDING + 2) * p)
+        self.S = self.room.at
+        self.rows = self.S + p * p
+        self.signed = self.rows + PENDING * p
+        self.c = self.signed + PENDING * p
+        self.mean = self.c + p
         # Not `clear`: writing p x p zeros over zeros takes memory that may never be used.
         self.weight = self.target_mean = self.target_scatter = 0.0
         self.n_pending = 0
 
     def clear(self):
         i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         for i in range(self.p):
             self.c[i] = self.mean[i] = 0.0
-            for j in range(self.p):
-                self.S[i, j] = 0.0
+        for i in range(self.p * self.p):
+            self.S[i] = 0.0
         self.weight = self.target_mean = self.target_scatter = 0.0
         self.n_pending = 0
 
@@ -211,12 +211,12 @@ class Moments(Stateful):
         dt: cython.double = target - self.target_mean if self.centred else target
         z: cython.p_double
         signed: cython.p_double
-        c: cython.p_double = cython.address(self.c[0])
-        mean: cython.p_double = cython.address(self.mean[0])
+        c: cython.p_double = self.c
+        mean: cython.p_double = self.mean
         if self.n_pending == PENDING:
             self.flush()
-        z = cython.address(self.rows[self.n_pending, 0])
-        signed = cython.address(self.signed[self.n_pending, 0])
+        z = self.rows + self.n_pending * self.p
+        signed = self.signed + self.n_pending * self.p
         self.n_pending += 1
         if self.centred:
             for j in range(self.p):
@@ -256,12 +256,12 @@ class Moments(Stateful):
                 cython.address(width),
                 cython.address(m),
                 cython.address(one),
-                cython.address(self.rows[0, 0]),
+                self.rows,
                 cython.address(p),
-                cython.address(self.signed[0, start]),
+                self.signed + start,
                 cython.address(p),
                 cython.address(one),
-                cython.address(self.S[start, 0]),
+                self.S + start * self.p,
                 cython.address(p),
             )
             start += width
@@ -269,20 +269,19 @@ class Moments(Stateful):
 
     def scale(self, factor):
         i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
         self.flush()
         for i in range(self.p):
             self.c[i] *= factor
-            for j in range(self.p):
-                self.S[i, j] *= factor
+        for i in range(self.p * self.p):
+            self.S[i] *= factor
         self.weight *= factor
         self.target_scatter *= factor
 
     def diagonal(self, j):
         m: cython.Py_ssize_t
-        s: cython.double = self.S[j, j]
+        s: cython.double = self.S[j * self.p + j]
         for m in range(self.n_pending):
-            s += self.signed[m, j] * self.rows[m, j]
+            s += self.signed[m * self.p + j] * self.rows[m * self.p + j]
         return s
 
     def column(self, j, members, k, out):
@@ -291,42 +290,40 @@ class Moments(Stateful):
         m: cython.Py_ssize_t
         s: cython.double
         for i in range(k):
-            out[i] = self.S[j, members[i]]
+            out[i] = self.S[j * self.p + members[i]]
         for m in range(self.n_pending):
-            s = self.signed[m, j]
+            s = self.signed[m * self.p + j]
             for i in range(k):
-                out[i] += s * self.rows[m, members[i]]
+                out[i] += s * self.rows[m * self.p + members[i]]
 
     def times(self, members, k, b, out):
         """out -= S_{.A} b, for all p features"""
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t
         s: cython.double
-        subtract_rows(k, members, self.p, cython.address(self.S[0, 0]), b, out)
+        subtract_rows(k, members, self.p, self.S, b, out)
         for m in range(self.n_pending):
             s = 0.0
             for i in range(k):
-                s += self.signed[m, members[i]] * b[i]
-            axpy(self.p, -s, cython.address(self.rows[m, 0]), out)
+                s += self.signed[m * self.p + members[i]] * b[i]
+            axpy(self.p, -s, self.rows + m * self.p, out)
 
     def travel(self, tape):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.n_pending), PENDING)
         self._travel_S(tape)
-        tape.doubles(cython.address(self.c[0]), self.p, FINITE)
-        tape.doubles(cython.address(self.mean[0]), self.p, FINITE)
-        tape.doubles(cython.address(self.rows[0, 0]), n * self.p, FINITE)
-        tape.doubles(cython.address(self.signed[0, 0]), n * self.p, FINITE)
+        tape.doubles(self.c, self.p, FINITE)
+        tape.doubles(self.mean, self.p, FINITE)
+        tape.doubles(self.rows, n * self.p, FINITE)
+        tape.doubles(self.signed, n * self.p, FINITE)
         tape.number(cython.address(self.weight), WEIGHT)
         tape.number(cython.address(self.target_mean), FINITE)
         tape.number(cython.address(self.target_scatter), FINITE)
 
     def _travel_S(self, tape):
         """S may stay on the tape: most rows read a part of it, and one of PENDING writes it."""
-        if tape.mode == READ and self.own_S != cython.NULL:
-            point(self.S, self.own_S)
-        elif tape.mode == READ:
-            self.own_S = cython.address(self.S[0, 0])
-        point(self.S, tape.lent(cython.address(self.S[0, 0]), self.p * self.p, FINITE))
+        if tape.mode == READ:
+            self.S = self.room.at
+        self.S = tape.lent(self.S, self.p * self.p, FINITE)
 
 
 @cython.cclass
@@ -348,12 +345,12 @@ class Ring(Stateful):
     def __cinit__(self, capacity: cython.Py_ssize_t, p: cython.Py_ssize_t):
         self.p = p
         self.capacity = capacity
-        rest: cython.double[:, ::1] = np.zeros((4, max(capacity, 1)))
-        self.x = np.zeros((max(capacity, 1), p))
-        self.y = rest[0]
-        self.weight = rest[1]
-        self.curvature = rest[2]
-        self.target = rest[3]
+        self.room = Doubles(capacity * (p + 4))
+        self.x = self.room.at
+        self.y = self.x + capacity * p
+        self.weight = self.y + capacity
+        self.curvature = self.weight + capacity
+        self.target = self.curvature + capacity
         self.count = self.start = 0
 
     def slot(self, i):
@@ -366,7 +363,7 @@ class Ring(Stateful):
 
     def push(self, x, y, weight):
         slot: cython.Py_ssize_t = self.slot(self.count)
-        memcpy(cython.address(self.x[slot, 0]), x, self.x.shape[1] * cython.sizeof(cython.double))
+        memcpy(self.x + slot * self.p, x, self.p * cython.sizeof(cython.double))
         self.y[slot] = y
         self.weight[slot] = weight
         self.curvature[slot] = self.target[slot] = 0.0
@@ -390,7 +387,7 @@ class Ring(Stateful):
         if tape.mode == READ:
             self.start = 0
         for i in range(n):
-            tape.doubles(cython.address(self.x[self.slot(i), 0]), self.p, FINITE)
+            tape.doubles(self.x + self.slot(i) * self.p, self.p, FINITE)
         for i in range(n):
             tape.number(cython.address(self.y[self.slot(i)]), FINITE)
         for i in range(n):

@@ -3,19 +3,23 @@ cimport cython
 from streamlasso.core.active_set cimport ActiveSet
 from streamlasso.core.experts.base cimport Experts
 from streamlasso.core.objective cimport LeastSquares
+from streamlasso.core.pointers cimport Doubles
 
 
 @cython.final
 cdef class Path(LeastSquares):
     cdef public Py_ssize_t leader
-    cdef Py_ssize_t n
+    cdef readonly Py_ssize_t n
     cdef bint quadratic
     cdef double predicted, eta_low, eta_high
-    cdef readonly double[::1] lam, intercepts
-    cdef readonly int[::1] code
-    cdef readonly Py_ssize_t[::1] age
+    cdef Doubles each
+    cdef double* lam
+    cdef double* intercepts
+    cdef int* code
+    cdef Py_ssize_t* age
     cdef bint _none_due(self, const double* weight) noexcept nogil
-    cdef double[::1] power, z
+    cdef double* power
+    cdef double* z
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil
     cdef int settle(self, const double* weight) except -1 nogil

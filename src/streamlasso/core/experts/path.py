@@ -22,12 +22,13 @@ from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.kernels import dot
 from cython.cimports.streamlasso.core.objective import LeastSquares
+from cython.cimports.streamlasso.core.pointers import Doubles, fill
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
 from cython.cimports.streamlasso.core.tape import ANY, PENALTY
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.objective import problem_of
-from streamlasso.core.state import COLUMNS, FIXED, Column, array, numbers, table
+from streamlasso.core.state import COLUMNS, Column, array, numbers, table
 from streamlasso.memories import Forgetting
 
 #: A solution that is `age` rows old lacks a share age/n of what its memory knows, and so much of its part in the
@@ -57,27 +58,28 @@ class Path(LeastSquares):
 
     STATE = (
         *LeastSquares.STATE,
-        table("solutions", (FIXED, COLUMNS), Column("lam"), Column("intercepts", np.negative)),
-        array("codes", FIXED, attribute="code", dtype=np.int64),
-        array("ages", FIXED, attribute="age", dtype=np.int64),
+        table("solutions", ("n", COLUMNS), Column("lam"), Column("intercepts", np.negative)),
+        array("codes", "n", attribute="code", dtype=np.int64),
+        array("ages", "n", attribute="age", dtype=np.int64),
         numbers("place", Column("leader"), dtype=np.int64),
     )
 
     def __cinit__(self, problem, powers):
         k: cython.Py_ssize_t
         n: cython.Py_ssize_t = len(powers)
-        numbers: cython.double[::1] = np.zeros(3 * n + self.p)
         self.n = n
+        self.each = Doubles(5 * n + self.p)
         self.quadratic = self.family.quadratic
-        self.lam = numbers[:n]
-        self.intercepts = numbers[n : 2 * n]
-        self.power = numbers[2 * n : 3 * n]
-        np.asarray(self.power)[:] = powers
-        self.z = numbers[3 * n :]
-        self.code = np.full(self.n, WAITING, dtype=np.intc)
-        self.age = np.zeros(self.n, dtype=np.intp)
+        self.lam = self.each.at
+        self.intercepts = self.lam + n
+        self.power = self.intercepts + n
+        fill(self.power, np.array(powers, dtype=float))
+        self.age = cython.cast(cython.pointer[cython.Py_ssize_t], self.power + n)
+        self.code = cython.cast(cython.pointer[cython.int], self.power + 2 * n)
+        self.z = self.power + 3 * n
         self.actives = ActiveSets([self.active, *(ActiveSet(self.p, self.active) for _ in range(1, self.n))])
         for k in range(self.n):
+            self.code[k] = WAITING
             cython.cast(ActiveSet, self.actives.at[k]).has_ridge = self.l1_ratio < 1.0
         self.predicted = 0.0
         self.leader = 0
@@ -144,7 +146,7 @@ class Path(LeastSquares):
             return s
         for j in range(self.p):
             self.z[j] = x[j] - self.moments.mean[j]
-        return s + cython.cast(ActiveSet, self.actives.at[self.leader]).spread(cython.address(self.z[0]))
+        return s + cython.cast(ActiveSet, self.actives.at[self.leader]).spread(self.z)
 
     # --- the solutions ------------------------------------------------------------------------------------------
 
@@ -222,8 +224,8 @@ class Path(LeastSquares):
         """A solution that overflows has no weight, and does no harm."""
         k: cython.Py_ssize_t
         LeastSquares._numbers(self, tape)
-        tape.doubles(cython.address(self.lam[0]), self.n, PENALTY)
-        tape.doubles(cython.address(self.intercepts[0]), self.n, ANY)
+        tape.doubles(self.lam, self.n, PENALTY)
+        tape.doubles(self.intercepts, self.n, ANY)
         for k in range(self.n):
             tape.small(cython.address(self.code[k]), N_STATUSES)
         for k in range(self.n):
@@ -303,7 +305,7 @@ class PathExperts(Experts):
         return self.path.lam[k]
 
     def sum_lam(self, weight):
-        return dot(self.n, weight, cython.address(self.path.lam[0]))
+        return dot(self.n, weight, self.path.lam)
 
     def lam_max_of(self):
         return self.path.lam_max

@@ -1,6 +1,7 @@
 cimport cython
 
 from streamlasso.core.experts.base cimport Experts
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.families.base cimport Family
 
 
@@ -9,10 +10,16 @@ cdef class RidgeExperts(Experts):
     cdef readonly Py_ssize_t p
     cdef Family family
     cdef bint fit_intercept, standardize, quadratic
-    cdef double[::1] kappas, penalty_factor
+    cdef double[3] kappas
+    cdef Py_ssize_t n_kappas
+    cdef Doubles room
+    cdef double* penalty_factor
     cdef public double kappa, rows
-    cdef readonly double[::1] P, b, centre
-    cdef double[::1] z, q
+    cdef double* P
+    cdef double* b
+    cdef double* centre
+    cdef double* z
+    cdef double* q
 
     cdef double _precision(self, Py_ssize_t j, double deviation, double common) noexcept nogil
     cdef int _take(self, const double* x, double y, double weight, double low, double high) except -1 nogil

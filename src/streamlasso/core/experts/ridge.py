@@ -24,11 +24,12 @@ from cython.cimports.libc.math import sqrt
 from cython.cimports.streamlasso.core.experts.base import Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.kernels import axpy, centred_dot, dot, symmetric_subtract, symmetric_times
+from cython.cimports.streamlasso.core.pointers import Doubles, fill
 from cython.cimports.streamlasso.core.record import OK
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from cython.cimports.streamlasso.core.values import weight_of
 
-from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, numbers
+from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
 from streamlasso.memories import Forgetting
 
 #: Where noise is low a prior worth a hundredth of a row is the best; where all is noise, one worth a hundred. Where eta
@@ -61,7 +62,6 @@ class RidgeExperts(Experts):
 
     def __cinit__(self, n_features: cython.Py_ssize_t, settings, kappas):
         n: cython.Py_ssize_t = n_features + 1
-        numbers: cython.double[::1] = np.zeros(5 * n - 1 + n * (n + 1) // 2)
         self.p = n_features
         self.n = 1
         self.restarts = True
@@ -70,14 +70,16 @@ class RidgeExperts(Experts):
         self.quadratic = self.family.quadratic
         self.fit_intercept = settings["fit_intercept"]
         self.standardize = settings["standardize"]
-        self.b = numbers[:n]
-        self.centre = numbers[n : 2 * n]
-        self.z = numbers[2 * n : 3 * n]
-        self.q = numbers[3 * n : 4 * n]
-        self.penalty_factor = numbers[4 * n : 5 * n - 1]
-        np.asarray(self.penalty_factor)[:] = settings["penalty_factor"]
-        self.P = numbers[5 * n - 1 :]
-        self.kappas = np.array(kappas)
+        self.room = Doubles(5 * n - 1 + n_pairs(n_features))
+        self.b = self.room.at
+        self.centre = self.b + n
+        self.z = self.centre + n
+        self.q = self.z + n
+        self.penalty_factor = self.q + n
+        fill(self.penalty_factor, settings["penalty_factor"])
+        self.P = self.penalty_factor + n_features
+        self.n_kappas = len(kappas)
+        fill(self.kappas, np.array(kappas))
         self.kappa = self.rows = 0.0
 
     def predict(self, x, eta):
@@ -86,11 +88,11 @@ class RidgeExperts(Experts):
 
     def _eta(self, x):
         """b0 + (x - m)'b"""
-        return self.b[0] + centred_dot(self.p, x, cython.address(self.centre[1]), cython.address(self.b[1]))
+        return self.b[0] + centred_dot(self.p, x, self.centre + 1, self.b + 1)
 
     def add_coef(self, weight, model):
-        axpy(self.p + 1, weight[0], cython.address(self.b[0]), model)
-        model[0] -= weight[0] * dot(self.p, cython.address(self.b[1]), cython.address(self.centre[1]))
+        axpy(self.p + 1, weight[0], self.b, model)
+        model[0] -= weight[0] * dot(self.p, self.b + 1, self.centre + 1)
         return 0
 
     def mark(self, weight, used):
@@ -110,8 +112,8 @@ class RidgeExperts(Experts):
         at: cython.Py_ssize_t = 0
         n_varied: cython.Py_ssize_t = 0
         common: cython.double = 0.0
-        deviation: cython.p_double = cython.address(self.z[1])
-        self.kappa = self.kappas[turn % self.kappas.shape[0]]
+        deviation: cython.p_double = self.z + 1
+        self.kappa = self.kappas[turn % self.n_kappas]
         self.rows = 0.0
         seen.deviations(deviation)
         for j in range(self.p):
@@ -162,7 +164,7 @@ class RidgeExperts(Experts):
             e = implicit_step(self.family, y, eta, weight * v, low, high)
         curvature = weight * self.family.curvature_at(y, e)
         if v > 0.0:
-            axpy(self.p + 1, (e - eta) / v, cython.address(self.q[0]), cython.address(self.b[0]))
+            axpy(self.p + 1, (e - eta) / v, self.q, self.b)
         self._shrink(curvature / (1.0 + curvature * v))
         self.rows += weight
         return 0
@@ -170,12 +172,12 @@ class RidgeExperts(Experts):
     def _spread(self):
         """q = P z; z'q. P is kept as the rows of its lower triangle."""
         return symmetric_times(
-            self.p + 1, cython.address(self.P[0]), cython.address(self.z[0]), cython.address(self.q[0])
+            self.p + 1, self.P, self.z, self.q
         )
 
     def _shrink(self, gain):
         """P -= gain q q'"""
-        symmetric_subtract(self.p + 1, gain, cython.address(self.q[0]), cython.address(self.P[0]))
+        symmetric_subtract(self.p + 1, gain, self.q, self.P)
 
     # --- what a person wants to see -----------------------------------------------------------------------------
 
@@ -196,8 +198,8 @@ class RidgeExperts(Experts):
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def travel(self, tape):
-        tape.doubles(cython.address(self.P[0]), self.P.shape[0], FINITE)
-        tape.doubles(cython.address(self.b[0]), self.p + 1, FINITE)
-        tape.doubles(cython.address(self.centre[0]), self.p + 1, FINITE)
+        tape.doubles(self.P, (self.p + 1) * (self.p + 2) // 2, FINITE)
+        tape.doubles(self.b, self.p + 1, FINITE)
+        tape.doubles(self.centre, self.p + 1, FINITE)
         tape.number(cython.address(self.kappa), WEIGHT)
         tape.number(cython.address(self.rows), WEIGHT)

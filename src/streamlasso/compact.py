@@ -32,7 +32,11 @@ VERSION = 1
 #: The beginning, which the checksum does not cover, and the rest of the header.
 START, HEADER = struct.Struct("<8sII"), struct.Struct("<8sQQQ")
 #: Rooms whose classes users import from elsewhere.
-PUBLIC = {"streamlasso.estimators": "streamlasso", "streamlasso.network": "streamlasso.network"}
+PUBLIC = {
+    "streamlasso.estimators": "streamlasso",
+    "streamlasso.network": "streamlasso.network",
+    "streamlasso.river": "streamlasso.river",
+}
 
 #: The parts that bytes may name.
 PARTS = {name: getattr(room, name) for room in (families, memories, penalties, tuners) for name in room.__all__}

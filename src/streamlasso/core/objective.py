@@ -208,9 +208,7 @@ class Objective(Stateful):
             slot = self.ring.slot(i)
             self.scaler.add(self.ring.x + slot * self.p, self.ring.y[slot], self.ring.weight[slot])
             if i < self.ring.count - self.n_whole:
-                self.moments.add(
-                    self.ring.x + slot * self.p, self.ring.target[slot], self.ring.curvature[slot]
-                )
+                self.moments.add(self.ring.x + slot * self.p, self.ring.target[slot], self.ring.curvature[slot])
         self.actives.lose_track()
         self.n_removed = 0
 

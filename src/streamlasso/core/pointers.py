@@ -2,9 +2,8 @@
 """Objects and numbers for loops without the GIL."""
 
 import cython
-from cython.cimports.libc.stdlib import calloc, free, malloc
-
 import numpy as np
+from cython.cimports.libc.stdlib import calloc, free, malloc
 
 
 @cython.cclass
@@ -27,8 +26,11 @@ class Pointers:
 
 @cython.cclass
 class Doubles:
-    """Room for n numbers, 0 at first, as long as this lives. A view of an array takes 208 bytes for each attribute of an
-    object, and some 400 of its own; a model has hundreds of them, of twenty numbers each."""
+    """Room for n numbers, 0 at first, as long as this lives.
+
+    A typed view takes 208 bytes in its object, and the array behind it some 400; a model has hundreds of them, of
+    twenty numbers each.
+    """
 
     def __cinit__(self, n: cython.Py_ssize_t):
         self.at = cython.cast(cython.p_double, calloc(max(n, 1), cython.sizeof(cython.double)))

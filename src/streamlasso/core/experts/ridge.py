@@ -171,9 +171,7 @@ class RidgeExperts(Experts):
 
     def _spread(self):
         """q = P z; z'q. P is kept as the rows of its lower triangle."""
-        return symmetric_times(
-            self.p + 1, self.P, self.z, self.q
-        )
+        return symmetric_times(self.p + 1, self.P, self.z, self.q)
 
     def _shrink(self, gain):
         """P -= gain q q'"""

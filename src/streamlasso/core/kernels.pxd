@@ -104,6 +104,7 @@ cdef extern from *:
     typedef double streamlasso_four __attribute__((vector_size(32), aligned(8), may_alias));
     #define LOAD(to, x) streamlasso_four to = *(const streamlasso_four *)(x)
     #define SPREAD(to, x) streamlasso_four to = {x, x, x, x}
+    #define FOUR(to, a, b, c, d) streamlasso_four to = {a, b, c, d}
     #define ADD(s, a, b) s += (a) * (b)
     #define LESS(s, a) s -= a
     #define STORE(x, s) *(streamlasso_four *)(x) = s
@@ -113,12 +114,28 @@ cdef extern from *:
     #define EACH(code) do { for (int l_ = 0; l_ < 4; l_++) {code;} } while (0)
     #define LOAD(to, x) streamlasso_four to; memcpy(to.at, x, sizeof(to.at))
     #define SPREAD(to, x) streamlasso_four to; EACH(to.at[l_] = x)
+    #define FOUR(to, a, b, c, d) streamlasso_four to = {{a, b, c, d}}
     #define ADD(s, a, b) EACH(s.at[l_] += a.at[l_] * b.at[l_])
     #define LESS(s, a) EACH(s.at[l_] -= a.at[l_])
     #define STORE(x, s) memcpy(x, s.at, sizeof(s.at))
     #define AT(s, l) s.at[l]
     #endif
     #define SUM(s) ((AT(s, 0) + AT(s, 1)) + (AT(s, 2) + AT(s, 3)))
+    /* The SUMs of four, as four numbers. */
+    #if defined(__GNUC__)
+    #if defined(__clang__)
+    #define PICK(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+    #else
+    typedef int64_t streamlasso_places __attribute__((vector_size(32)));
+    #define PICK(a, b, i, j, k, l) __builtin_shuffle(a, b, (streamlasso_places){i, j, k, l})
+    #endif
+    #define SUMS(to, s0, s1, s2, s3)                                                                                   \
+        streamlasso_four to##_low = PICK(s0, s1, 0, 4, 2, 6) + PICK(s0, s1, 1, 5, 3, 7);                               \
+        streamlasso_four to##_high = PICK(s2, s3, 0, 4, 2, 6) + PICK(s2, s3, 1, 5, 3, 7);                              \
+        streamlasso_four to = PICK(to##_low, to##_high, 0, 1, 4, 5) + PICK(to##_low, to##_high, 2, 3, 6, 7)
+    #else
+    #define SUMS(to, s0, s1, s2, s3) streamlasso_four to = {{SUM(s0), SUM(s1), SUM(s2), SUM(s3)}}
+    #endif
 
     STREAMLASSO_WIDE
     static double streamlasso_long_dot(Py_ssize_t n, const double *a, const double *b) {
@@ -158,10 +175,8 @@ cdef extern from *:
             ADD(s2, r2, v);
             ADD(s3, r3, v);
         }
-        out[0] = SUM(s0);
-        out[1] = SUM(s1);
-        out[2] = SUM(s2);
-        out[3] = SUM(s3);
+        SUMS(sums, s0, s1, s2, s3);
+        STORE(out, sums);
         for (; i < n; i++) {
             out[0] += x[i] * y[i];
             out[1] += x1[i] * y[i];
@@ -170,43 +185,50 @@ cdef extern from *:
         }
     }
 
+    /* The first k of four rows; the others may be any. */
+    STREAMLASSO_PART void streamlasso_dot_four(Py_ssize_t n, Py_ssize_t k, const double *x0, const double *x1,
+                                               const double *x2, const double *x3, const double *y, double *out) {
+        double rest[4] = {0.0};
+        SPREAD(s0, 0.0);
+        SPREAD(s1, 0.0);
+        SPREAD(s2, 0.0);
+        SPREAD(s3, 0.0);
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            LOAD(v, y + i);
+            LOAD(r0, x0 + i);
+            LOAD(r1, x1 + i);
+            LOAD(r2, x2 + i);
+            LOAD(r3, x3 + i);
+            ADD(s0, r0, v);
+            ADD(s1, r1, v);
+            ADD(s2, r2, v);
+            ADD(s3, r3, v);
+        }
+        for (; i < n; i++) {
+            rest[0] += x0[i] * y[i];
+            rest[1] += x1[i] * y[i];
+            rest[2] += x2[i] * y[i];
+            rest[3] += x3[i] * y[i];
+        }
+        SUMS(sums, s0, s1, s2, s3);
+        for (Py_ssize_t r = 0; r < 4 && r < k; r++)
+            out[r] = rest[r] + AT(sums, r);
+    }
+
     STREAMLASSO_WIDE
     static void streamlasso_dot_rows(Py_ssize_t n, Py_ssize_t k, const double *const *rows, const double *y,
                                      double *out) {
-        Py_ssize_t q = 0;
-        for (; q < k; q += 4) {
-            const double *x0 = rows[q], *x1 = rows[q + 1 < k ? q + 1 : q], *x2 = rows[q + 2 < k ? q + 2 : q],
-                         *x3 = rows[q + 3 < k ? q + 3 : q];
-            double rest[4] = {0.0};
-            SPREAD(s0, 0.0);
-            SPREAD(s1, 0.0);
-            SPREAD(s2, 0.0);
-            SPREAD(s3, 0.0);
-            Py_ssize_t i = 0;
-            for (; i + 3 < n; i += 4) {
-                LOAD(v, y + i);
-                LOAD(r0, x0 + i);
-                LOAD(r1, x1 + i);
-                LOAD(r2, x2 + i);
-                LOAD(r3, x3 + i);
-                ADD(s0, r0, v);
-                ADD(s1, r1, v);
-                ADD(s2, r2, v);
-                ADD(s3, r3, v);
-            }
-            for (; i < n; i++) {
-                rest[0] += x0[i] * y[i];
-                rest[1] += x1[i] * y[i];
-                rest[2] += x2[i] * y[i];
-                rest[3] += x3[i] * y[i];
-            }
-            rest[0] += SUM(s0);
-            rest[1] += SUM(s1);
-            rest[2] += SUM(s2);
-            rest[3] += SUM(s3);
-            for (Py_ssize_t r = 0; r < 4 && q + r < k; r++)
-                out[q + r] = rest[r];
-        }
+        for (Py_ssize_t q = 0; q < k; q += 4)
+            streamlasso_dot_four(n, k - q, rows[q], rows[q + 1 < k ? q + 1 : q], rows[q + 2 < k ? q + 2 : q],
+                                 rows[q + 3 < k ? q + 3 : q], y, out + q);
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_matrix_times(Py_ssize_t k, Py_ssize_t n, const double *A, const double *y, double *out) {
+        for (Py_ssize_t q = 0; q < k; q += 4)
+            streamlasso_dot_four(n, k - q, A + q * n, A + (q + 1 < k ? q + 1 : q) * n, A + (q + 2 < k ? q + 2 : q) * n,
+                                 A + (q + 3 < k ? q + 3 : q) * n, y, out + q);
     }
 
     STREAMLASSO_WIDE
@@ -288,9 +310,8 @@ cdef extern from *:
             y[i] = (((y[i] + a0 * x0[i]) + a1 * x1[i]) + a2 * x2[i]) + a3 * x3[i];
     }
 
-    STREAMLASSO_WIDE
-    static void streamlasso_add_rows(Py_ssize_t n, Py_ssize_t k, const double *const *rows, const double *a,
-                                     double *y) {
+    STREAMLASSO_PART void streamlasso_add_few(Py_ssize_t n, Py_ssize_t k, const double *const *rows, const double *a,
+                                              double *y) {
         Py_ssize_t q = 0;
         for (; q + 3 < k; q += 4)
             streamlasso_fours4(n, a[q], a[q + 1], a[q + 2], a[q + 3], rows[q], rows[q + 1], rows[q + 2], rows[q + 3],
@@ -300,14 +321,148 @@ cdef extern from *:
     }
 
     STREAMLASSO_WIDE
+    static void streamlasso_add_rows(Py_ssize_t n, Py_ssize_t k, const double *const *rows, const double *a,
+                                     double *y) {
+        streamlasso_add_few(n, k, rows, a, y);
+    }
+
+    /* Rows of weight 0 may hold anything. */
+    STREAMLASSO_WIDE
+    static void streamlasso_add_weighted(Py_ssize_t k, Py_ssize_t n, const double *weight, const double *A,
+                                         double *y) {
+        const double *rows[4];
+        double a[4];
+        Py_ssize_t m = 0;
+        for (Py_ssize_t q = 0; q < k; q++) {
+            if (!(weight[q] > 0.0))
+                continue;
+            rows[m] = A + q * n;
+            a[m++] = weight[q];
+            if (m == 4) {
+                streamlasso_fours4(n, a[0], a[1], a[2], a[3], rows[0], rows[1], rows[2], rows[3], y);
+                m = 0;
+            }
+        }
+        for (Py_ssize_t r = 0; r < m; r++)
+            streamlasso_fours(n, a[r], rows[r], y);
+    }
+
+    /* At most four rows wait; those of S that are left over by fours go with them. */
+    STREAMLASSO_WIDE
     static void streamlasso_subtract_rows(Py_ssize_t k, const Py_ssize_t *which, Py_ssize_t p, const double *S,
+                                          Py_ssize_t n_rows, const double *rows, const double *signed_rows,
                                           const double *b, double *out) {
-        Py_ssize_t i = 0;
+        const double *s0 = signed_rows, *s1 = s0 + p, *s2 = s1 + p, *s3 = s2 + p, *last[7];
+        double sums[4] = {0.0}, a[7];
+        Py_ssize_t i = 0, n = 0;
+        if (n_rows > 2)
+            for (Py_ssize_t q = 0; q < k; q++) {
+                const Py_ssize_t at = which[q];
+                sums[0] += s0[at] * b[q];
+                sums[1] += s1[at] * b[q];
+                sums[2] += s2[at] * b[q];
+                sums[3] += s3[at] * b[q];
+            }
+        else if (n_rows > 0)
+            for (Py_ssize_t q = 0; q < k; q++) {
+                const Py_ssize_t at = which[q];
+                sums[0] += s0[at] * b[q];
+                sums[1] += s1[at] * b[q];
+            }
         for (; i + 3 < k; i += 4)
             streamlasso_fours4(p, -b[i], -b[i + 1], -b[i + 2], -b[i + 3], S + which[i] * p, S + which[i + 1] * p,
                                S + which[i + 2] * p, S + which[i + 3] * p, out);
+        for (; i < k; i++, n++) {
+            a[n] = -b[i];
+            last[n] = S + which[i] * p;
+        }
+        for (Py_ssize_t m = 0; m < n_rows; m++, n++) {
+            a[n] = -sums[m];
+            last[n] = rows + m * p;
+        }
+        streamlasso_add_few(p, n, last, a, out);
+    }
+
+    /* Row `at` of S + rows'signed at k members; at most four rows wait. */
+    STREAMLASSO_WIDE
+    static void streamlasso_gather_row(Py_ssize_t at, Py_ssize_t k, const Py_ssize_t *members, Py_ssize_t p,
+                                       const double *S, Py_ssize_t n_rows, const double *rows,
+                                       const double *signed_rows, double *out) {
+        const double *from = S + at * p, *r0 = rows, *r1 = r0 + p, *r2 = r1 + p, *r3 = r2 + p;
+        const double a0 = signed_rows[at], a1 = signed_rows[p + at], a2 = signed_rows[2 * p + at];
+        const double a3 = signed_rows[3 * p + at];
+        Py_ssize_t i = 0;
+        for (; i < k && n_rows == 0; i++)
+            out[i] = from[members[i]];
+        for (; i < k && n_rows == 1; i++)
+            out[i] = from[members[i]] + a0 * r0[members[i]];
+        for (; i < k && n_rows == 2; i++)
+            out[i] = (from[members[i]] + a0 * r0[members[i]]) + a1 * r1[members[i]];
+        for (; i < k && n_rows == 3; i++)
+            out[i] = ((from[members[i]] + a0 * r0[members[i]]) + a1 * r1[members[i]]) + a2 * r2[members[i]];
         for (; i < k; i++)
-            streamlasso_fours(p, -b[i], S + which[i] * p, out);
+            out[i] = (((from[members[i]] + a0 * r0[members[i]]) + a1 * r1[members[i]]) + a2 * r2[members[i]])
+                     + a3 * r3[members[i]];
+    }
+
+    /* d = x - mean, then mean += step d and scatter += k d d. */
+    STREAMLASSO_WIDE
+    static void streamlasso_see_row(Py_ssize_t n, const double *x, double step, double k, double *mean,
+                                    double *scatter) {
+        SPREAD(to, step);
+        SPREAD(times, k);
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            LOAD(d, x + i);
+            LOAD(m, mean + i);
+            LOAD(s, scatter + i);
+            SPREAD(kd, 0.0);
+            LESS(d, m);
+            ADD(m, to, d);
+            ADD(kd, times, d);
+            ADD(s, kd, d);
+            STORE(mean + i, m);
+            STORE(scatter + i, s);
+        }
+        for (; i < n; i++) {
+            const double d = x[i] - mean[i];
+            mean[i] += step * d;
+            scatter[i] += k * d * d;
+        }
+    }
+
+    /* z = root (x - mean), then mean += step (x - mean); signed = sign z, c += dt z. */
+    STREAMLASSO_WIDE
+    static void streamlasso_take_row(Py_ssize_t n, const double *x, double step, double root, double sign, double dt,
+                                     double *mean, double *z, double *signed_z, double *c) {
+        SPREAD(to, step);
+        SPREAD(by, root);
+        SPREAD(side, sign);
+        SPREAD(away, dt);
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            LOAD(d, x + i);
+            LOAD(m, mean + i);
+            LOAD(s, c + i);
+            SPREAD(u, 0.0);
+            SPREAD(v, 0.0);
+            LESS(d, m);
+            ADD(m, to, d);
+            ADD(u, by, d);
+            ADD(v, side, u);
+            ADD(s, away, u);
+            STORE(mean + i, m);
+            STORE(z + i, u);
+            STORE(signed_z + i, v);
+            STORE(c + i, s);
+        }
+        for (; i < n; i++) {
+            const double d = x[i] - mean[i];
+            mean[i] += step * d;
+            z[i] = root * d;
+            signed_z[i] = sign * z[i];
+            c[i] += dt * z[i];
+        }
     }
 
     STREAMLASSO_WIDE
@@ -368,6 +523,21 @@ cdef extern from *:
         for (Py_ssize_t i = 0; i < n; i++)
             found |= (g[i] < 0.0 ? -g[i] : g[i]) > tau[i] + tol[i];
         return found != 0;
+    }
+
+    /* Every `step`-th of n numbers, less their centre. */
+    STREAMLASSO_WIDE
+    static void streamlasso_centred_column(Py_ssize_t n, Py_ssize_t step, const double *x, double centre,
+                                           double *out) {
+        SPREAD(c, centre);
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4, x += 4 * step) {
+            FOUR(v, x[0], x[step], x[2 * step], x[3 * step]);
+            LESS(v, c);
+            STORE(out + i, v);
+        }
+        for (; i < n; i++, x += step)
+            out[i] = x[0] - centre;
     }
 
     /* b <- U'^{-1} b for a unit upper triangle by rows, four at a time. */
@@ -444,30 +614,58 @@ cdef extern from *:
         }
     }
 
-    /* The upper triangle of the block of `members` of S + rows'signed + diag(ridge); at most four rows wait. */
+    /* y_i = S_i + ((a0 x0_i + a1 x1_i) + (a2 x2_i + a3 x3_i)) with S_i at which_i, for x that are 32 apart. */
+    STREAMLASSO_PART void streamlasso_gather_fours(Py_ssize_t n, const Py_ssize_t *which, const double *S,
+                                                   Py_ssize_t n_rows, const double *a, const double *x, double *y) {
+        SPREAD(one, 1.0);
+        SPREAD(b0, a[0]);
+        SPREAD(b1, a[1]);
+        SPREAD(b2, a[2]);
+        SPREAD(b3, a[3]);
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            SPREAD(s, 0.0);
+            FOUR(v, S[which[i]], S[which[i + 1]], S[which[i + 2]], S[which[i + 3]]);
+            LOAD(x0, x + i);
+            LOAD(x1, x + 32 + i);
+            ADD(s, b0, x0);
+            ADD(s, b1, x1);
+            if (n_rows > 2) {
+                SPREAD(t, 0.0);
+                LOAD(x2, x + 64 + i);
+                LOAD(x3, x + 96 + i);
+                ADD(t, b2, x2);
+                ADD(t, b3, x3);
+                ADD(s, t, one);
+            }
+            ADD(v, s, one);
+            STORE(y + i, v);
+        }
+        for (; i < n; i++)
+            y[i] = S[which[i]] + ((a[0] * x[i] + a[1] * x[32 + i]) + (a[2] * x[64 + i] + a[3] * x[96 + i]));
+    }
+
+    /* The upper triangle of the block of `members` of S + rows'signed + diag(ridge); at most four rows wait. What they
+       have at the members is brought together first, for thirty-two columns at a time. */
     STREAMLASSO_PART void streamlasso_gather_block(Py_ssize_t k, const Py_ssize_t *members, Py_ssize_t p,
                                                    const double *S, Py_ssize_t n_rows, const double *rows,
                                                    const double *signed_rows, const double *ridge, Py_ssize_t ld,
                                                    double *U) {
-        const double *r0 = rows, *r1 = rows + p, *r2 = r1 + p, *r3 = r2 + p;
-        for (Py_ssize_t i = 0; i < k; i++) {
-            const Py_ssize_t at = members[i];
-            const double *from = S + at * p;
-            const double a0 = n_rows > 0 ? signed_rows[at] : 0.0, a1 = n_rows > 1 ? signed_rows[p + at] : 0.0;
-            const double a2 = n_rows > 2 ? signed_rows[2 * p + at] : 0.0;
-            const double a3 = n_rows > 3 ? signed_rows[3 * p + at] : 0.0;
-            double *to = U + i * ld;
-            if (n_rows == 0)
-                for (Py_ssize_t j = i; j < k; j++)
-                    to[j] = from[members[j]];
-            else if (n_rows <= 2)
-                for (Py_ssize_t j = i; j < k; j++)
-                    to[j] = from[members[j]] + (a0 * r0[members[j]] + a1 * r1[members[j]]);
-            else
-                for (Py_ssize_t j = i; j < k; j++)
-                    to[j] = from[members[j]] + ((a0 * r0[members[j]] + a1 * r1[members[j]])
-                                                + (a2 * r2[members[j]] + a3 * r3[members[j]]));
-            to[i] += ridge[at];
+        double near[4][32] = {{0.0}}, a[4] = {0.0};
+        for (Py_ssize_t start = 0; start < k; start += 32) {
+            const Py_ssize_t end = k < start + 32 ? k : start + 32;
+            for (Py_ssize_t m = 0; m < n_rows; m++)
+                for (Py_ssize_t j = start; j < end; j++)
+                    near[m][j - start] = rows[m * p + members[j]];
+            for (Py_ssize_t i = 0; i < end; i++) {
+                const Py_ssize_t at = members[i], first = i > start ? i : start;
+                for (Py_ssize_t m = 0; m < n_rows; m++)
+                    a[m] = signed_rows[m * p + at];
+                streamlasso_gather_fours(end - first, members + first, S + at * p, n_rows, a, near[0] + first - start,
+                                         U + i * ld + first);
+                if (first == i)
+                    U[i * ld + i] += ridge[at];
+            }
         }
     }
 
@@ -511,11 +709,10 @@ cdef extern from *:
         Py_ssize_t i = 0;
         for (; i + 3 < n; i += 4) {
             const double *r1 = r0 + i + 1, *r2 = r1 + i + 2, *r3 = r2 + i + 3;
-            const double a0 = z[i], a1 = z[i + 1], a2 = z[i + 2], a3 = z[i + 3];
-            SPREAD(z0, a0);
-            SPREAD(z1, a1);
-            SPREAD(z2, a2);
-            SPREAD(z3, a3);
+            SPREAD(z0, z[i]);
+            SPREAD(z1, z[i + 1]);
+            SPREAD(z2, z[i + 2]);
+            SPREAD(z3, z[i + 3]);
             SPREAD(s0, 0.0);
             SPREAD(s1, 0.0);
             SPREAD(s2, 0.0);
@@ -541,10 +738,21 @@ cdef extern from *:
             r1 += i;
             r2 += i;
             r3 += i;
-            q[i] = SUM(s0) + ((r0[0] * a0 + r1[0] * a1) + (r2[0] * a2 + r3[0] * a3));
-            q[i + 1] = SUM(s1) + ((r1[0] * a0 + r1[1] * a1) + (r2[1] * a2 + r3[1] * a3));
-            q[i + 2] = SUM(s2) + ((r2[0] * a0 + r2[1] * a1) + (r2[2] * a2 + r3[2] * a3));
-            q[i + 3] = SUM(s3) + ((r3[0] * a0 + r3[1] * a1) + (r3[2] * a2 + r3[3] * a3));
+            SUMS(sums, s0, s1, s2, s3);
+            SPREAD(one, 1.0);
+            FOUR(m0, r0[0], r1[0], r2[0], r3[0]);
+            FOUR(m1, r1[0], r1[1], r2[1], r3[1]);
+            FOUR(m2, r2[0], r2[1], r2[2], r3[2]);
+            LOAD(m3, r3);
+            SPREAD(here, 0.0);
+            SPREAD(more, 0.0);
+            ADD(here, m0, z0);
+            ADD(here, m1, z1);
+            ADD(more, m2, z2);
+            ADD(more, m3, z3);
+            ADD(here, more, one);
+            ADD(sums, here, one);
+            STORE(q + i, sums);
             r0 = r3 + 4;
         }
         for (; i < n; r0 += ++i) {
@@ -804,15 +1012,37 @@ cdef extern from *:
     void dot_rows "streamlasso_dot_rows"(
         Py_ssize_t n, Py_ssize_t k, const double* const* rows, const double* y, double* out
     ) noexcept nogil
+    #: out = A y, and y += A'weight, for a matrix of k rows of n numbers; rows of weight 0 or less do not count
+    void matrix_times "streamlasso_matrix_times"(
+        Py_ssize_t k, Py_ssize_t n, const double* A, const double* y, double* out
+    ) noexcept nogil
+    void add_weighted "streamlasso_add_weighted"(
+        Py_ssize_t k, Py_ssize_t n, const double* weight, const double* A, double* y
+    ) noexcept nogil
     #: sum_i |x_i|
     double sum_of_sizes "streamlasso_sum_of_sizes"(Py_ssize_t n, const double* x) noexcept nogil
     #: y += sum_q a_q (row q), for k rows of n numbers
     void add_rows "streamlasso_add_rows"(
         Py_ssize_t n, Py_ssize_t k, const double* const* rows, const double* a, double* y
     ) noexcept nogil
-    #: out -= sum_i b_i (row which_i of S), for rows of p numbers
+    #: out -= sum_i b_i (row which_i of S + rows'signed), for rows of p numbers, with n_rows at most 4
     void subtract_rows "streamlasso_subtract_rows"(
-        Py_ssize_t k, const Py_ssize_t* which, Py_ssize_t p, const double* S, const double* b, double* out
+        Py_ssize_t k, const Py_ssize_t* which, Py_ssize_t p, const double* S, Py_ssize_t n_rows, const double* rows,
+        const double* signed_rows, const double* b, double* out
+    ) noexcept nogil
+    #: out_i = (S + rows'signed) at (at, members_i); the same
+    void gather_row "streamlasso_gather_row"(
+        Py_ssize_t at, Py_ssize_t k, const Py_ssize_t* members, Py_ssize_t p, const double* S, Py_ssize_t n_rows,
+        const double* rows, const double* signed_rows, double* out
+    ) noexcept nogil
+    #: With d = x - mean as it was: mean += step d, scatter += k d^2
+    void see_row "streamlasso_see_row"(
+        Py_ssize_t n, const double* x, double step, double k, double* mean, double* scatter
+    ) noexcept nogil
+    #: With d = x - mean as it was: mean += step d, z = root d, signed_z = sign z, c += dt z
+    void take_row "streamlasso_take_row"(
+        Py_ssize_t n, const double* x, double step, double root, double sign, double dt, double* mean, double* z,
+        double* signed_z, double* c
     ) noexcept nogil
     #: y -= a[0] (x0 - origin) + a[1] (x1 - origin) + a[2] (x2 - origin) + a[3] (x3 - origin)
     void subtract4 "streamlasso_subtract4"(
@@ -824,6 +1054,10 @@ cdef extern from *:
     #: Whether any |g_i| > tau_i + tol_i
     bint any_beyond "streamlasso_any_beyond"(
         Py_ssize_t n, const double* g, const double* tau, const double* tol
+    ) noexcept nogil
+    #: out_i = x_(i step) - centre
+    void centred_column "streamlasso_centred_column"(
+        Py_ssize_t n, Py_ssize_t step, const double* x, double centre, double* out
     ) noexcept nogil
     #: b <- U'^{-1} b and b <- U^{-1} b for a unit upper triangle of k rows, `ld` apart; x -= p row, row += beta x: for
     #: two dozen numbers and more

@@ -29,6 +29,7 @@ cdef class WholeRows:
     cdef void _find_levels(self) noexcept nogil
     cdef double* row(self, Py_ssize_t i) noexcept nogil
     cdef double* column(self, Py_ssize_t j) noexcept nogil
+    cdef void _make_column(self, Py_ssize_t j, double* out) noexcept nogil
 
 
 @cython.final

@@ -37,6 +37,7 @@ from cython.cimports.streamlasso.core.active_set import ActiveSet
 from cython.cimports.streamlasso.core.kernels import (
     add_rows,
     axpy,
+    centred_column,
     centred_product,
     dot,
     dot_rows,
@@ -156,22 +157,18 @@ class WholeRows:
 
     def column(self, j):
         """x_j less its running mean, row by row."""
-        i: cython.Py_ssize_t
+        out: cython.p_double = cython.address(self.columns[j, 0])
+        if not self.there[j]:
+            self._make_column(j, out)
+        return out
+
+    def _make_column(self, j, out):
         n: cython.Py_ssize_t = self.objective.n_whole
         p: cython.Py_ssize_t = self.objective.p
         before_end: cython.Py_ssize_t = min(n, self.ring.capacity - self.first)
-        origin: cython.double = self.origin[j]
-        x: cython.p_double = cython.address(self.ring.x[self.first, j])
-        out: cython.p_double = cython.address(self.columns[j, 0])
-        if self.there[j]:
-            return out
-        for i in range(before_end):
-            out[i] = x[i * p] - origin
-        x = cython.address(self.ring.x[0, j])
-        for i in range(before_end, n):
-            out[i] = x[(i - before_end) * p] - origin
+        centred_column(before_end, p, cython.address(self.ring.x[self.first, j]), self.origin[j], out)
+        centred_column(n - before_end, p, cython.address(self.ring.x[0, j]), self.origin[j], out + before_end)
         self.there[j] = 1
-        return out
 
 
 @cython.cclass

@@ -22,7 +22,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs, sqrt
 from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
-from cython.cimports.streamlasso.core.kernels import axpy, subtract_rows
+from cython.cimports.streamlasso.core.kernels import gather_row, see_row, subtract_rows, take_row
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
 
@@ -68,16 +68,10 @@ class Scaler(Stateful):
         self.stale = False
 
     def add(self, x, y, weight):
-        j: cython.Py_ssize_t
         d: cython.double
         step: cython.double = weight / (self.weight + weight)
         k: cython.double = self.weight * step
-        mean: cython.p_double = cython.address(self.mean[0])
-        scatter: cython.p_double = cython.address(self.scatter[0])
-        for j in range(self.p):
-            d = x[j] - mean[j]
-            mean[j] += step * d
-            scatter[j] += k * d * d
+        see_row(self.p, x, step, k, cython.address(self.mean[0]), cython.address(self.scatter[0]))
         d = y - self.y_mean
         self.y_mean += step * d
         self.y_scatter += k * d * d
@@ -206,30 +200,24 @@ class Moments(Stateful):
 
     def _take(self, x, target, k, step, sign):
         j: cython.Py_ssize_t
-        d: cython.double
         root: cython.double = sqrt(k)
         dt: cython.double = target - self.target_mean if self.centred else target
         z: cython.p_double
         signed: cython.p_double
         c: cython.p_double = cython.address(self.c[0])
-        mean: cython.p_double = cython.address(self.mean[0])
         if self.n_pending == PENDING:
             self.flush()
         z = cython.address(self.rows[self.n_pending, 0])
         signed = cython.address(self.signed[self.n_pending, 0])
         self.n_pending += 1
+        dt *= root * sign
         if self.centred:
-            for j in range(self.p):
-                d = x[j] - mean[j]
-                mean[j] += step * d
-                z[j] = root * d
+            take_row(self.p, x, step, root, sign, dt, cython.address(self.mean[0]), z, signed, c)
         else:
             for j in range(self.p):
                 z[j] = root * x[j]
-        dt *= root * sign
-        for j in range(self.p):
-            signed[j] = sign * z[j]
-            c[j] += dt * z[j]
+                signed[j] = sign * z[j]
+                c[j] += dt * z[j]
         self.target_scatter += sign * dt * dt
         return z
 
@@ -287,27 +275,31 @@ class Moments(Stateful):
 
     def column(self, j, members, k, out):
         """out = S_Aj"""
-        i: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        s: cython.double
-        for i in range(k):
-            out[i] = self.S[j, members[i]]
-        for m in range(self.n_pending):
-            s = self.signed[m, j]
-            for i in range(k):
-                out[i] += s * self.rows[m, members[i]]
+        gather_row(
+            j,
+            k,
+            members,
+            self.p,
+            cython.address(self.S[0, 0]),
+            self.n_pending,
+            cython.address(self.rows[0, 0]),
+            cython.address(self.signed[0, 0]),
+            out,
+        )
 
     def times(self, members, k, b, out):
         """out -= S_{.A} b, for all p features"""
-        i: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        s: cython.double
-        subtract_rows(k, members, self.p, cython.address(self.S[0, 0]), b, out)
-        for m in range(self.n_pending):
-            s = 0.0
-            for i in range(k):
-                s += self.signed[m, members[i]] * b[i]
-            axpy(self.p, -s, cython.address(self.rows[m, 0]), out)
+        subtract_rows(
+            k,
+            members,
+            self.p,
+            cython.address(self.S[0, 0]),
+            self.n_pending,
+            cython.address(self.rows[0, 0]),
+            cython.address(self.signed[0, 0]),
+            b,
+            out,
+        )
 
     def travel(self, tape):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.n_pending), PENDING)

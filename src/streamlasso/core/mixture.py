@@ -342,7 +342,7 @@ class MixtureLearner(Engine):
         m: cython.Py_ssize_t
         bounded: cython.bint = self.n_seen >= FIRST_ROWS
         batch: Batch
-        for i in range(n):
+        for i in range(n if self.linked else 0):
             for e in range(self.n):
                 self.etas[i, e] = self.bounds.clip_eta(self.etas[i, e])
         batch.n = n

@@ -16,6 +16,7 @@ cdef class Path(LeastSquares):
     cdef readonly Py_ssize_t[::1] age
     cdef bint _none_due(self, const double* weight) noexcept nogil
     cdef double[::1] power, z
+    cdef double[:, ::1] coef
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil
     cdef int settle(self, const double* weight) except -1 nogil
@@ -25,6 +26,7 @@ cdef class Path(LeastSquares):
     cdef double _leverage(self, const double* x) noexcept nogil
     cdef bint _saturated(self, Py_ssize_t k) noexcept nogil
     cdef void _copy(self, Py_ssize_t k) noexcept nogil
+    cdef void _spread_out(self, Py_ssize_t k) noexcept nogil
 
 
 @cython.final

@@ -17,13 +17,14 @@ and target `e - loss'(e)/loss''(e)`. e is held within the bounds once these have
 import cython
 import numpy as np
 from cython.cimports.libc.math import pow
+from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
 from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
-from cython.cimports.streamlasso.core.kernels import dot
+from cython.cimports.streamlasso.core.kernels import add_weighted, dot, matrix_times
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
-from cython.cimports.streamlasso.core.tape import ANY, PENALTY
+from cython.cimports.streamlasso.core.tape import ANY, PENALTY, READ
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.objective import problem_of
@@ -79,14 +80,16 @@ class Path(LeastSquares):
         self.actives = ActiveSets([self.active, *(ActiveSet(self.p, self.active) for _ in range(1, self.n))])
         for k in range(self.n):
             cython.cast(ActiveSet, self.actives.at[k]).has_ridge = self.l1_ratio < 1.0
+        self.coef = np.zeros((self.n, self.p))
         self.predicted = 0.0
         self.leader = 0
 
     def predict_all(self, x, eta):
         """eta of each solution."""
         k: cython.Py_ssize_t
+        matrix_times(self.n, self.p, cython.address(self.coef[0, 0]), x, eta)
         for k in range(self.n):
-            eta[k] = self.intercepts[k] + cython.cast(ActiveSet, self.actives.at[k]).times(x)
+            eta[k] += self.intercepts[k]
 
     def add_coef(self, weight, model):
         """model += sum_k weight_k (b0_k, b_k)"""
@@ -94,7 +97,14 @@ class Path(LeastSquares):
         for k in range(self.n):
             if weight[k] > 0.0:
                 model[0] += weight[k] * self.intercepts[k]
-                cython.cast(ActiveSet, self.actives.at[k]).add_to(model + 1, weight[k])
+        add_weighted(self.n, self.p, weight, cython.address(self.coef[0, 0]), model + 1)
+
+    def _spread_out(self, k):
+        """The k-th solution with its zeros: predictions are made more often than solutions, and zeros cost less than
+        to look up which are none."""
+        row: cython.p_double = cython.address(self.coef[k, 0])
+        memset(row, 0, self.p * cython.sizeof(cython.double))
+        cython.cast(ActiveSet, self.actives.at[k]).add_to(row, 1.0)
 
     def mark(self, weight, used):
         """Set `used` of all members; how many were not set before."""
@@ -115,6 +125,7 @@ class Path(LeastSquares):
             self.intercepts[k] = 0.0
             self.code[k] = WAITING
             self.age[k] = 0
+            self._spread_out(k)
         self.predicted = 0.0
         self.leader = 0
 
@@ -163,6 +174,7 @@ class Path(LeastSquares):
                 self.lam[k] = self.lam_max
                 self.intercepts[k] = self.moments.target_mean if self.fit_intercept else 0.0
                 self.code[k] = WAITING
+                self._spread_out(k)
             return 0
         for k in range(self.n):
             if self.age[k] > 0:
@@ -175,6 +187,7 @@ class Path(LeastSquares):
                 cython.cast(ActiveSet, self.actives.at[k]).follow(cython.cast(ActiveSet, self.actives.at[k - 1]))
             self.code[k] = self.solve_for(cython.cast(ActiveSet, self.actives.at[k]), self.lam[k])
             self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.actives.at[k]))
+            self._spread_out(k)
         return 0
 
     def _none_due(self, weight):
@@ -212,6 +225,7 @@ class Path(LeastSquares):
         self.lam[k] = self.lam[k - 1]
         self.intercepts[k] = self.intercepts[k - 1]
         self.code[k] = self.code[k - 1]
+        self._spread_out(k)
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
@@ -235,6 +249,8 @@ class Path(LeastSquares):
         LeastSquares.travel(self, tape)
         for k in range(1, self.n):
             cython.cast(ActiveSet, self.actives.at[k]).travel(tape)
+        for k in range(self.n if tape.mode == READ else 0):
+            self._spread_out(k)
 
 
 @cython.cclass
@@ -259,12 +275,15 @@ class PathExperts(Experts):
 
     def learn(self, batch):
         i: cython.Py_ssize_t
-        self.path.leader = self._leader(batch.weight)
-        self.path.eta_low = batch.eta_low
-        self.path.eta_high = batch.eta_high
+        expands: cython.bint = not self.path.quadratic
+        if expands:
+            self.path.leader = self._leader(batch.weight)
+            self.path.eta_low = batch.eta_low
+            self.path.eta_high = batch.eta_high
         for i in range(batch.n):
             if weight_of(batch.w, i) > 0.0:
-                self.path.predicted = self._average(batch.etas + i * batch.stride, batch.weight)
+                if expands:
+                    self.path.predicted = self._average(batch.etas + i * batch.stride, batch.weight)
                 self.path.absorb(batch.X + i * self.path.p, batch.y[i], weight_of(batch.w, i))
         self.path.settle(batch.weight)
         return 0

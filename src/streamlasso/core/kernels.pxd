@@ -858,6 +858,75 @@ cdef extern from *:
         }
     }
 
+    STREAMLASSO_PART void streamlasso_hold8(const double *__restrict x, double low, double high,
+                                            double *__restrict out) {
+        for (int i = 0; i < 8; i++) {
+            const double up = x[i] > low ? x[i] : low, held = up < high ? up : high;
+            out[i] = x[i] == x[i] ? held : 0.0;
+        }
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_hold(Py_ssize_t n, const double *x, double low, double high, double *out) {
+        Py_ssize_t i = 0;
+        for (; i + 7 < n; i += 8)
+            streamlasso_hold8(x + i, low, high, out + i);
+        for (; i < n; i++) {
+            const double up = x[i] > low ? x[i] : low, held = up < high ? up : high;
+            out[i] = x[i] == x[i] ? held : 0.0;
+        }
+    }
+
+    /* x - x is 0 where x is finite. */
+    STREAMLASSO_PART void streamlasso_units8(const double *__restrict x, double least, double unit, double cap,
+                                             double weight, double *__restrict loss) {
+        const double infinity = 1e300 * 1e300;
+        for (int i = 0; i < 8; i++) {
+            const double u = (loss[i] - least) / unit, capped = cap < u ? cap : u, gap = x[i] - x[i];
+            loss[i] = gap == 0.0 ? weight * capped : infinity;
+        }
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_in_units(Py_ssize_t n, const double *x, double least, double unit, double cap,
+                                     double weight, double *loss) {
+        Py_ssize_t i = 0;
+        for (; i + 7 < n; i += 8)
+            streamlasso_units8(x + i, least, unit, cap, weight, loss + i);
+        if (i < n) {
+            double rest[2][8] = {{0.0}};
+            const size_t size = (size_t)(n - i) * sizeof(double);
+            memcpy(rest[0], x + i, size);
+            memcpy(rest[1], loss + i, size);
+            streamlasso_units8(rest[0], least, unit, cap, weight, rest[1]);
+            memcpy(loss + i, rest[1], size);
+        }
+    }
+
+    STREAMLASSO_PART void streamlasso_likelihood8(const double *__restrict loss, double most,
+                                                  double *__restrict out) {
+        const double infinity = 1e300 * 1e300;
+        double x[8], e[8];
+        for (int i = 0; i < 8; i++)
+            x[i] = loss[i] < most ? -loss[i] : -most;
+        streamlasso_exp8(x, e);
+        for (int i = 0; i < 8; i++)
+            out[i] = loss[i] < infinity ? e[i] : 0.0;
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_likelihoods(Py_ssize_t n, const double *loss, double most, double *out) {
+        double rest[8] = {0.0}, ends[8];
+        Py_ssize_t i = 0;
+        for (; i + 7 < n; i += 8)
+            streamlasso_likelihood8(loss + i, most, out + i);
+        if (i < n) {
+            memcpy(rest, loss + i, (size_t)(n - i) * sizeof(double));
+            streamlasso_likelihood8(rest, most, ends);
+            memcpy(out + i, ends, (size_t)(n - i) * sizeof(double));
+        }
+    }
+
     /* Slope and curvature of log(1 + e^eta) - y eta, for any eta. */
     STREAMLASSO_PART void streamlasso_logistic8(const double *__restrict y, const double *__restrict eta,
                                                double *__restrict slope, double *__restrict curvature) {
@@ -949,13 +1018,104 @@ cdef extern from *:
     static void streamlasso_dot_eights(Py_ssize_t n, const double *a, const double *rows, double *out) {
         LOAD(x, a);
         LOAD(y, a + 4);
-        for (Py_ssize_t i = 0; i < n; i++, rows += 8) {
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4, rows += 32) {
+            SPREAD(s0, 0.0);
+            SPREAD(s1, 0.0);
+            SPREAD(s2, 0.0);
+            SPREAD(s3, 0.0);
+            LOAD(u0, rows);
+            LOAD(v0, rows + 4);
+            LOAD(u1, rows + 8);
+            LOAD(v1, rows + 12);
+            LOAD(u2, rows + 16);
+            LOAD(v2, rows + 20);
+            LOAD(u3, rows + 24);
+            LOAD(v3, rows + 28);
+            ADD(s0, u0, x);
+            ADD(s0, v0, y);
+            ADD(s1, u1, x);
+            ADD(s1, v1, y);
+            ADD(s2, u2, x);
+            ADD(s2, v2, y);
+            ADD(s3, u3, x);
+            ADD(s3, v3, y);
+            SUMS(sums, s0, s1, s2, s3);
+            STORE(out + i, sums);
+        }
+        for (; i < n; i++, rows += 8) {
             SPREAD(s, 0.0);
             LOAD(u, rows);
             LOAD(v, rows + 4);
             ADD(s, u, x);
             ADD(s, v, y);
             out[i] = SUM(s);
+        }
+    }
+
+    /* All rows are scaled. Those of the groups of `size` rows are added up, row by row; those of single rows together,
+       a part of which, 1 / size, counts at each. What comes out is `part` of these sums. */
+    STREAMLASSO_WIDE
+    static void streamlasso_pool_eights(Py_ssize_t n_groups, const Py_ssize_t *first, Py_ssize_t size,
+                                        const double *scale, const double *part, double *rows, double *out) {
+        const double each = (double)size;
+        double single[8];
+        LOAD(x, scale);
+        LOAD(y, scale + 4);
+        LOAD(a, part);
+        LOAD(b, part + 4);
+        SPREAD(one, 1.0);
+        SPREAD(low, 0.0);
+        SPREAD(high, 0.0);
+        for (Py_ssize_t m = 0; m < n_groups; m++) {
+            if (first[m + 1] - first[m] == size)
+                continue;
+            for (Py_ssize_t i = first[m]; i < first[m + 1]; i++) {
+                double *row = rows + 8 * i;
+                SPREAD(s, 0.0);
+                SPREAD(t, 0.0);
+                LOAD(u, row);
+                LOAD(v, row + 4);
+                ADD(s, u, x);
+                ADD(t, v, y);
+                STORE(row, s);
+                STORE(row + 4, t);
+                ADD(low, s, one);
+                ADD(high, t, one);
+            }
+        }
+        STORE(single, low);
+        STORE(single + 4, high);
+        for (int h = 0; h < 8; h++)
+            single[h] /= each;
+        for (Py_ssize_t k = 0; k < size; k++) {
+            SPREAD(sum_low, 0.0);
+            SPREAD(sum_high, 0.0);
+            SPREAD(out_low, 0.0);
+            SPREAD(out_high, 0.0);
+            LOAD(more_low, single);
+            LOAD(more_high, single + 4);
+            for (Py_ssize_t m = 0; m < n_groups; m++) {
+                double *row = rows + 8 * (first[m] + k);
+                if (first[m + 1] - first[m] != size)
+                    continue;
+                SPREAD(s, 0.0);
+                SPREAD(t, 0.0);
+                LOAD(u, row);
+                LOAD(v, row + 4);
+                ADD(s, u, x);
+                ADD(t, v, y);
+                STORE(row, s);
+                STORE(row + 4, t);
+                ADD(sum_low, s, one);
+                ADD(sum_high, t, one);
+            }
+            ADD(sum_low, more_low, one);
+            ADD(sum_high, more_high, one);
+            ADD(out_low, a, sum_low);
+            ADD(out_high, b, sum_high);
+            STORE(out + 8 * k, out_low);
+            STORE(out + 8 * k + 4, out_high);
         }
     }
 
@@ -1090,6 +1250,14 @@ cdef extern from *:
     void log1ps "streamlasso_log1ps"(Py_ssize_t n, double* x) noexcept nogil
     #: out = e^x for x within +-700; they do not overlap.
     void exps "streamlasso_exps"(Py_ssize_t n, const double* x, double* out) noexcept nogil
+    #: out = x within [low, high], 0 where x is not a number
+    void hold "streamlasso_hold"(Py_ssize_t n, const double* x, double low, double high, double* out) noexcept nogil
+    #: loss <- weight min((loss - least) / unit, cap), infinite where x is not finite
+    void in_units "streamlasso_in_units"(
+        Py_ssize_t n, const double* x, double least, double unit, double cap, double weight, double* loss
+    ) noexcept nogil
+    #: out = e^-min(loss, most), 0 where a loss is infinite or not a number; `most` is 700 at most
+    void likelihoods "streamlasso_likelihoods"(Py_ssize_t n, const double* loss, double most, double* out) noexcept nogil
     #: Slope and curvature of the logistic loss for n rows, any eta; they do not overlap.
     void logistic_slopes "streamlasso_logistic"(
         Py_ssize_t n, const double* y, const double* eta, double* slope, double* curvature
@@ -1098,6 +1266,12 @@ cdef extern from *:
     #: out_i = a'row_i
     void multiply_eights "streamlasso_multiply_eights"(
         Py_ssize_t n, const double* a, double* rows, double* sums
+    ) noexcept nogil
+    #: row_i *= scale; then, for each of the `size` rows of a group, out_k = part (their sum over all groups of that size
+    #: + 1 / size of the sum of all other rows)
+    void pool_eights "streamlasso_pool_eights"(
+        Py_ssize_t n_groups, const Py_ssize_t* first, Py_ssize_t size, const double* scale, const double* part,
+        double* rows, double* out
     ) noexcept nogil
     void scale_eights "streamlasso_scale_eights"(Py_ssize_t n, const double* a, double* rows) noexcept nogil
     void add_eights "streamlasso_add_eights"(

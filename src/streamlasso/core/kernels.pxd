@@ -81,6 +81,7 @@ cdef inline void dot4(Py_ssize_t n, const double* x, Py_ssize_t ld, const double
 
 cdef extern from *:
     """
+    #include <math.h>
     #include <stdint.h>
     #include <string.h>
 
@@ -702,6 +703,72 @@ cdef extern from *:
         return k;
     }
 
+    STREAMLASSO_PART void streamlasso_move_back(Py_ssize_t n, const double *from, double *to) {
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            LOAD(v, from + i);
+            STORE(to + i, v);
+        }
+        for (; i < n; i++)
+            to[i] = from[i];
+    }
+
+    /* Column q leaves a unit upper triangle of k rows: those behind it move to the left, rows below it up as well. */
+    STREAMLASSO_WIDE
+    static void streamlasso_drop_column(Py_ssize_t k, Py_ssize_t q, Py_ssize_t ld, double *U) {
+        for (Py_ssize_t i = 0; i < q; i++)
+            streamlasso_move_back(k - 1 - q, U + i * ld + q + 1, U + i * ld + q);
+        for (Py_ssize_t i = q; i < k - 1; i++)
+            streamlasso_move_back(k - 1 - i, U + (i + 1) * ld + i + 1, U + i * ld + i);
+    }
+
+    /* z = x - centre; z'b */
+    STREAMLASSO_WIDE
+    static double streamlasso_centre_row(Py_ssize_t n, const double *x, const double *centre, const double *b,
+                                         double *z) {
+        SPREAD(s, 0.0);
+        double rest = 0.0;
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4) {
+            LOAD(u, x + i);
+            LOAD(c, centre + i);
+            LOAD(v, b + i);
+            LESS(u, c);
+            STORE(z + i, u);
+            ADD(s, u, v);
+        }
+        for (; i < n; i++) {
+            z[i] = x[i] - centre[i];
+            rest += z[i] * b[i];
+        }
+        return SUM(s) + rest;
+    }
+
+    STREAMLASSO_PART void streamlasso_deviations8(const double *__restrict scatter, const double *__restrict mean,
+                                                  double inverse, double *__restrict out) {
+        for (int i = 0; i < 8; i++) {
+            const double s = scatter[i] > 0.0 ? scatter[i] : 0.0, root = sqrt(s * inverse);
+            const double size = mean[i] < 0.0 ? -mean[i] : mean[i];
+            out[i] = root <= 1e-14 * size ? 0.0 : root;
+        }
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_deviations(Py_ssize_t n, const double *scatter, const double *mean, double inverse,
+                                       double *out) {
+        Py_ssize_t i = 0;
+        for (; i + 7 < n; i += 8)
+            streamlasso_deviations8(scatter + i, mean + i, inverse, out + i);
+        if (i < n) {
+            double rest[3][8] = {{0.0}};
+            const size_t size = (size_t)(n - i) * sizeof(double);
+            memcpy(rest[0], scatter + i, size);
+            memcpy(rest[1], mean + i, size);
+            streamlasso_deviations8(rest[0], rest[1], inverse, rest[2]);
+            memcpy(out + i, rest[2], size);
+        }
+    }
+
     /* The lower triangle of a symmetric matrix by rows; each row counts as a row and as a column. */
     STREAMLASSO_WIDE
     static double streamlasso_symmetric_times(Py_ssize_t n, const double *P, const double *z, double *q) {
@@ -756,10 +823,8 @@ cdef extern from *:
             r0 = r3 + 4;
         }
         for (; i < n; r0 += ++i) {
-            q[i] = 0.0;
             streamlasso_fours(i, z[i], r0, q);
-            for (Py_ssize_t j = 0; j <= i; j++)
-                q[i] += r0[j] * z[j];
+            q[i] = streamlasso_fours_dot(i + 1, r0, z);
         }
         return streamlasso_fours_dot(n, z, q);
     }
@@ -1237,6 +1302,16 @@ cdef extern from *:
         Py_ssize_t k, const Py_ssize_t* members, Py_ssize_t p, const double* S, Py_ssize_t n_rows, const double* rows,
         const double* signed_rows, const double* ridge, double tolerance, Py_ssize_t ld, double* U, double* d,
         double* inverse
+    ) noexcept nogil
+    #: Column q leaves a unit upper triangle of k rows that are `ld` apart
+    void drop_column "streamlasso_drop_column"(Py_ssize_t k, Py_ssize_t q, Py_ssize_t ld, double* U) noexcept nogil
+    #: z = x - centre; z'b
+    double centre_row "streamlasso_centre_row"(
+        Py_ssize_t n, const double* x, const double* centre, const double* b, double* z
+    ) noexcept nogil
+    #: sqrt(scatter inverse), 0 where doubles could not tell values about `mean` apart
+    void deviations "streamlasso_deviations"(
+        Py_ssize_t n, const double* scatter, const double* mean, double inverse, double* out
     ) noexcept nogil
     #: q = P z, and z'q, of a symmetric P of which the rows of the lower triangle are kept
     double symmetric_times "streamlasso_symmetric_times"(

@@ -19,10 +19,10 @@ family the stream itself, for the others the rows that have left the ring, as th
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs, sqrt
+from cython.cimports.libc.math import sqrt
 from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
-from cython.cimports.streamlasso.core.kernels import gather_row, see_row, subtract_rows, take_row
+from cython.cimports.streamlasso.core.kernels import deviations, gather_row, see_row, subtract_rows, take_row
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
 
@@ -100,15 +100,7 @@ class Scaler(Stateful):
 
     def deviations(self, out):
         """The standard deviation of each feature; 0 where doubles cannot tell its values apart."""
-        j: cython.Py_ssize_t
-        inverse: cython.double = 1.0 / self.weight
-        scatter: cython.p_double = cython.address(self.scatter[0])
-        mean: cython.p_double = cython.address(self.mean[0])
-        for j in range(self.p):
-            out[j] = sqrt(max(scatter[j], 0.0) * inverse)
-        for j in range(self.p):
-            if out[j] <= 1e-14 * fabs(mean[j]):
-                out[j] = 0.0
+        deviations(self.p, cython.address(self.scatter[0]), cython.address(self.mean[0]), 1.0 / self.weight, out)
 
     def scale(self, factor):
         j: cython.Py_ssize_t

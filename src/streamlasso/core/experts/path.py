@@ -165,6 +165,7 @@ class Path(LeastSquares):
         A solution of little weight waits for its turn, which comes every STALE_ROWS rows.
         """
         k: cython.Py_ssize_t
+        size: cython.double
         if self._none_due(weight):
             return 0
         self.measure()
@@ -176,13 +177,14 @@ class Path(LeastSquares):
                 self.code[k] = WAITING
                 self._spread_out(k)
             return 0
+        size = max(self.effective_size(), 1.0)
         for k in range(self.n):
             if self.age[k] > 0:
                 continue
             if k > 0 and self._saturated(k - 1):
                 self._copy(k)
                 continue
-            self.lam[k] = self.lam_max * pow(max(self.effective_size(), 1.0), -self.power[k])
+            self.lam[k] = self.lam_max * pow(size, -self.power[k])
             if self.code[k] == WAITING and k > 0:
                 cython.cast(ActiveSet, self.actives.at[k]).follow(cython.cast(ActiveSet, self.actives.at[k - 1]))
             self.code[k] = self.solve_for(cython.cast(ActiveSet, self.actives.at[k]), self.lam[k])

@@ -744,6 +744,24 @@ cdef extern from *:
         return SUM(s) + rest;
     }
 
+    STREAMLASSO_WIDE
+    static double streamlasso_largest_ratio(Py_ssize_t n, const double *g, const double *v) {
+        double most[8] = {0.0}, largest = 0.0;
+        Py_ssize_t i = 0;
+        for (; i + 7 < n; i += 8)
+            for (int l = 0; l < 8; l++) {
+                const double size = g[i + l] < 0.0 ? -g[i + l] : g[i + l], ratio = v[i + l] > 0.0 ? size / v[i + l] : 0.0;
+                most[l] = ratio > most[l] ? ratio : most[l];
+            }
+        for (; i < n; i++) {
+            const double size = g[i] < 0.0 ? -g[i] : g[i], ratio = v[i] > 0.0 ? size / v[i] : 0.0;
+            largest = ratio > largest ? ratio : largest;
+        }
+        for (int l = 0; l < 8; l++)
+            largest = most[l] > largest ? most[l] : largest;
+        return largest;
+    }
+
     STREAMLASSO_PART void streamlasso_deviations8(const double *__restrict scatter, const double *__restrict mean,
                                                   double inverse, double *__restrict out) {
         for (int i = 0; i < 8; i++) {
@@ -1309,6 +1327,8 @@ cdef extern from *:
     double centre_row "streamlasso_centre_row"(
         Py_ssize_t n, const double* x, const double* centre, const double* b, double* z
     ) noexcept nogil
+    #: The largest |g_i| / v_i with v_i > 0
+    double largest_ratio "streamlasso_largest_ratio"(Py_ssize_t n, const double* g, const double* v) noexcept nogil
     #: sqrt(scatter inverse), 0 where doubles could not tell values about `mean` apart
     void deviations "streamlasso_deviations"(
         Py_ssize_t n, const double* scatter, const double* mean, double inverse, double* out

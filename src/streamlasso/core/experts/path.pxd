@@ -9,7 +9,9 @@ from streamlasso.core.objective cimport LeastSquares
 cdef class Path(LeastSquares):
     cdef public Py_ssize_t leader
     cdef Py_ssize_t n
-    cdef bint quadratic
+    cdef bint quadratic, none_due
+    #: The weights that `settle` will have, while its last row is on the way.
+    cdef const double* coming
     cdef double predicted, eta_low, eta_high
     cdef readonly double[::1] lam, intercepts
     cdef readonly int[::1] code
@@ -19,6 +21,7 @@ cdef class Path(LeastSquares):
     cdef double[:, ::1] coef
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil
+    cdef void expect(self, const double* weight) noexcept nogil
     cdef int settle(self, const double* weight) except -1 nogil
     cdef Py_ssize_t mark(self, const double* weight, signed char* used) noexcept nogil
     cdef void add_coef(self, const double* weight, double* model) noexcept nogil

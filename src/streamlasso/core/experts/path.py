@@ -81,6 +81,8 @@ class Path(LeastSquares):
         for k in range(self.n):
             cython.cast(ActiveSet, self.actives.at[k]).has_ridge = self.l1_ratio < 1.0
         self.coef = np.zeros((self.n, self.p))
+        self.coming = cython.NULL
+        self.none_due = False
         self.predicted = 0.0
         self.leader = 0
 
@@ -134,6 +136,8 @@ class Path(LeastSquares):
         slope: cython.double = 0.0
         curvature: cython.double = 0.0
         if self.quadratic:
+            if self.coming != cython.NULL:
+                self.none_due = self._none_due(self.coming)
             self._enter(x, y, weight, y, weight)
             return 0
         e = implicit_step(self.family, y, self.predicted, self._row_leverage(x, y, weight), self.eta_low, self.eta_high)
@@ -159,6 +163,12 @@ class Path(LeastSquares):
 
     # --- the solutions ------------------------------------------------------------------------------------------
 
+    def expect(self, weight):
+        """The next row is the last before `settle` with these weights. Where it takes no factor to let a row in, those
+        of solutions that will not be due need not follow it. (A full window has still to lose a row by then.)"""
+        if self.quadratic and self.window == 0:
+            self.coming = weight
+
     def settle(self, weight):
         """All solutions, after rows were taken in; the first rows have the empty one only, as has one response.
 
@@ -166,7 +176,10 @@ class Path(LeastSquares):
         """
         k: cython.Py_ssize_t
         size: cython.double
-        if self._none_due(weight):
+        if self.coming == cython.NULL:
+            self.none_due = self._none_due(weight)
+        self.coming = cython.NULL
+        if self.none_due:
             return 0
         self.measure()
         if self.n_seen < FIRST_ROWS or not self.lam_max > 0.0 or not self.scaler.y_scatter > 0.0:
@@ -284,6 +297,8 @@ class PathExperts(Experts):
             self.path.eta_high = batch.eta_high
         for i in range(batch.n):
             if weight_of(batch.w, i) > 0.0:
+                if i == batch.n - 1:
+                    self.path.expect(batch.weight)
                 if expands:
                     self.path.predicted = self._average(batch.etas + i * batch.stride, batch.weight)
                 self.path.absorb(batch.X + i * self.path.p, batch.y[i], weight_of(batch.w, i))

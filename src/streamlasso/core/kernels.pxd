@@ -157,35 +157,6 @@ cdef extern from *:
         return (SUM(s) + SUM(t)) + rest;
     }
 
-    STREAMLASSO_WIDE
-    static void streamlasso_long_dot4(Py_ssize_t n, const double *x, Py_ssize_t ld, const double *y, double *out) {
-        const double *x1 = x + ld, *x2 = x1 + ld, *x3 = x2 + ld;
-        SPREAD(s0, 0.0);
-        SPREAD(s1, 0.0);
-        SPREAD(s2, 0.0);
-        SPREAD(s3, 0.0);
-        Py_ssize_t i = 0;
-        for (; i + 3 < n; i += 4) {
-            LOAD(v, y + i);
-            LOAD(r0, x + i);
-            LOAD(r1, x1 + i);
-            LOAD(r2, x2 + i);
-            LOAD(r3, x3 + i);
-            ADD(s0, r0, v);
-            ADD(s1, r1, v);
-            ADD(s2, r2, v);
-            ADD(s3, r3, v);
-        }
-        SUMS(sums, s0, s1, s2, s3);
-        STORE(out, sums);
-        for (; i < n; i++) {
-            out[0] += x[i] * y[i];
-            out[1] += x1[i] * y[i];
-            out[2] += x2[i] * y[i];
-            out[3] += x3[i] * y[i];
-        }
-    }
-
     /* The first k of four rows; the others may be any. */
     STREAMLASSO_PART void streamlasso_dot_four(Py_ssize_t n, Py_ssize_t k, const double *x0, const double *x1,
                                                const double *x2, const double *x3, const double *y, double *out) {
@@ -226,10 +197,13 @@ cdef extern from *:
     }
 
     STREAMLASSO_WIDE
-    static void streamlasso_matrix_times(Py_ssize_t k, Py_ssize_t n, const double *A, const double *y, double *out) {
-        for (Py_ssize_t q = 0; q < k; q += 4)
-            streamlasso_dot_four(n, k - q, A + q * n, A + (q + 1 < k ? q + 1 : q) * n, A + (q + 2 < k ? q + 2 : q) * n,
-                                 A + (q + 3 < k ? q + 3 : q) * n, y, out + q);
+    static void streamlasso_matrix_times(Py_ssize_t k, Py_ssize_t n, Py_ssize_t ld, const double *A, const double *y,
+                                         double *out) {
+        for (Py_ssize_t q = 0; q < k; q += 4) {
+            const double *x = A + q * ld;
+            streamlasso_dot_four(n, k - q, x, x + (q + 1 < k ? ld : 0), x + (q + 2 < k ? 2 * ld : 0),
+                                 x + (q + 3 < k ? 3 * ld : 0), y, out + q);
+        }
     }
 
     STREAMLASSO_WIDE
@@ -356,6 +330,8 @@ cdef extern from *:
         const double *s0 = signed_rows, *s1 = s0 + p, *s2 = s1 + p, *s3 = s2 + p, *last[7];
         double sums[4] = {0.0}, a[7];
         Py_ssize_t i = 0, n = 0;
+        if (k == 0)
+            return;
         if (n_rows > 2)
             for (Py_ssize_t q = 0; q < k; q++) {
                 const Py_ssize_t at = which[q];
@@ -466,34 +442,56 @@ cdef extern from *:
         }
     }
 
+    /* y -= sum_i a_i (row i - origin), for rows that follow one another; sixteen columns at a time stay at hand. */
     STREAMLASSO_WIDE
-    static void streamlasso_subtract4(Py_ssize_t n, const double *a, const double *x0, const double *x1,
-                                      const double *x2, const double *x3, const double *origin, double *y) {
-        SPREAD(b0, -a[0]);
-        SPREAD(b1, -a[1]);
-        SPREAD(b2, -a[2]);
-        SPREAD(b3, -a[3]);
-        Py_ssize_t i = 0;
-        for (; i + 3 < n; i += 4) {
-            LOAD(s, y + i);
-            LOAD(o, origin + i);
-            LOAD(r0, x0 + i);
-            LOAD(r1, x1 + i);
-            LOAD(r2, x2 + i);
-            LOAD(r3, x3 + i);
-            LESS(r0, o);
-            LESS(r1, o);
-            LESS(r2, o);
-            LESS(r3, o);
-            ADD(s, b0, r0);
-            ADD(s, b1, r1);
-            ADD(s, b2, r2);
-            ADD(s, b3, r3);
-            STORE(y + i, s);
+    static void streamlasso_subtract_centred(Py_ssize_t n, Py_ssize_t p, const double *a, const double *rows,
+                                             const double *origin, double *y) {
+        Py_ssize_t j = 0;
+        for (; j + 15 < p; j += 16) {
+            const double *x = rows + j;
+            LOAD(s0, y + j);
+            LOAD(s1, y + j + 4);
+            LOAD(s2, y + j + 8);
+            LOAD(s3, y + j + 12);
+            LOAD(o0, origin + j);
+            LOAD(o1, origin + j + 4);
+            LOAD(o2, origin + j + 8);
+            LOAD(o3, origin + j + 12);
+            for (Py_ssize_t i = 0; i < n; i++, x += p) {
+                SPREAD(b, -a[i]);
+                LOAD(r0, x);
+                LOAD(r1, x + 4);
+                LOAD(r2, x + 8);
+                LOAD(r3, x + 12);
+                LESS(r0, o0);
+                LESS(r1, o1);
+                LESS(r2, o2);
+                LESS(r3, o3);
+                ADD(s0, b, r0);
+                ADD(s1, b, r1);
+                ADD(s2, b, r2);
+                ADD(s3, b, r3);
+            }
+            STORE(y + j, s0);
+            STORE(y + j + 4, s1);
+            STORE(y + j + 8, s2);
+            STORE(y + j + 12, s3);
         }
-        for (; i < n; i++)
-            y[i] = (((y[i] - a[0] * (x0[i] - origin[i])) - a[1] * (x1[i] - origin[i])) - a[2] * (x2[i] - origin[i]))
-                   - a[3] * (x3[i] - origin[i]);
+        for (; j + 3 < p; j += 4) {
+            const double *x = rows + j;
+            LOAD(s, y + j);
+            LOAD(o, origin + j);
+            for (Py_ssize_t i = 0; i < n; i++, x += p) {
+                SPREAD(b, -a[i]);
+                LOAD(r, x);
+                LESS(r, o);
+                ADD(s, b, r);
+            }
+            STORE(y + j, s);
+        }
+        for (; j < p; j++)
+            for (Py_ssize_t i = 0; i < n; i++)
+                y[j] -= a[i] * (rows[i * p + j] - origin[j]);
     }
 
     /* x - x is 0 where x is finite, and not a number where it is not. */
@@ -1242,11 +1240,8 @@ cdef extern from *:
             z[i] = a[i] * (x[i] - centre);
     }
     """
-    #: For vectors of fifty numbers and more, as `dot` and `dot4`.
+    #: For vectors of fifty numbers and more, as `dot`.
     double long_dot "streamlasso_long_dot"(Py_ssize_t n, const double* a, const double* b) noexcept nogil
-    void long_dot4 "streamlasso_long_dot4"(
-        Py_ssize_t n, const double* x, Py_ssize_t ld, const double* y, double* out
-    ) noexcept nogil
     #: (x - centre)'b
     double centred_dot "streamlasso_centred_dot"(
         Py_ssize_t n, const double* x, const double* centre, const double* b
@@ -1255,10 +1250,11 @@ cdef extern from *:
     void dot_rows "streamlasso_dot_rows"(
         Py_ssize_t n, Py_ssize_t k, const double* const* rows, const double* y, double* out
     ) noexcept nogil
-    #: out = A y, and y += A'weight, for a matrix of k rows of n numbers; rows of weight 0 or less do not count
+    #: out = A y for a matrix of k rows of n numbers, `ld` apart
     void matrix_times "streamlasso_matrix_times"(
-        Py_ssize_t k, Py_ssize_t n, const double* A, const double* y, double* out
+        Py_ssize_t k, Py_ssize_t n, Py_ssize_t ld, const double* A, const double* y, double* out
     ) noexcept nogil
+    #: y += A'weight for a matrix of k rows of n numbers; rows of weight 0 or less do not count
     void add_weighted "streamlasso_add_weighted"(
         Py_ssize_t k, Py_ssize_t n, const double* weight, const double* A, double* y
     ) noexcept nogil
@@ -1287,10 +1283,9 @@ cdef extern from *:
         Py_ssize_t n, const double* x, double step, double root, double sign, double dt, double* mean, double* z,
         double* signed_z, double* c
     ) noexcept nogil
-    #: y -= a[0] (x0 - origin) + a[1] (x1 - origin) + a[2] (x2 - origin) + a[3] (x3 - origin)
-    void subtract4 "streamlasso_subtract4"(
-        Py_ssize_t n, const double* a, const double* x0, const double* x1, const double* x2, const double* x3,
-        const double* origin, double* y
+    #: y -= sum_i a_i (row i - origin), for n rows of p numbers that follow one another
+    void subtract_centred "streamlasso_subtract_centred"(
+        Py_ssize_t n, Py_ssize_t p, const double* a, const double* rows, const double* origin, double* y
     ) noexcept nogil
     #: Whether all n numbers are finite
     bint all_finite "streamlasso_all_finite"(Py_ssize_t n, const double* x) noexcept nogil

@@ -89,7 +89,7 @@ class Path(LeastSquares):
     def predict_all(self, x, eta):
         """eta of each solution."""
         k: cython.Py_ssize_t
-        matrix_times(self.n, self.p, cython.address(self.coef[0, 0]), x, eta)
+        matrix_times(self.n, self.p, self.p, cython.address(self.coef[0, 0]), x, eta)
         for k in range(self.n):
             eta[k] += self.intercepts[k]
 

@@ -157,6 +157,49 @@ cdef extern from *:
         return (SUM(s) + SUM(t)) + rest;
     }
 
+    /* x *= a; their sum, as long_dot has it */
+    STREAMLASSO_WIDE
+    static double streamlasso_weigh(Py_ssize_t n, const double *a, double *x) {
+        SPREAD(one, 1.0);
+        SPREAD(s, 0.0);
+        SPREAD(t, 0.0);
+        double rest = 0.0;
+        Py_ssize_t i = 0;
+        for (; i + 7 < n; i += 8) {
+            SPREAD(u, 0.0);
+            SPREAD(v, 0.0);
+            LOAD(a0, a + i);
+            LOAD(x0, x + i);
+            LOAD(a1, a + i + 4);
+            LOAD(x1, x + i + 4);
+            ADD(u, a0, x0);
+            ADD(v, a1, x1);
+            ADD(s, u, one);
+            ADD(t, v, one);
+            STORE(x + i, u);
+            STORE(x + i + 4, v);
+        }
+        for (; i < n; i++) {
+            x[i] *= a[i];
+            rest += x[i];
+        }
+        return (SUM(s) + SUM(t)) + rest;
+    }
+
+    STREAMLASSO_PART void streamlasso_roots8(const double *__restrict x, double *__restrict out) {
+        for (int i = 0; i < 8; i++)
+            out[i] = sqrt(x[i]);
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_roots(Py_ssize_t n, const double *x, double *out) {
+        Py_ssize_t i = 0;
+        for (; i + 7 < n; i += 8)
+            streamlasso_roots8(x + i, out + i);
+        for (; i < n; i++)
+            out[i] = sqrt(x[i]);
+    }
+
     /* The first k of four rows; the others may be any. */
     STREAMLASSO_PART void streamlasso_dot_four(Py_ssize_t n, Py_ssize_t k, const double *x0, const double *x1,
                                                const double *x2, const double *x3, const double *y, double *out) {
@@ -1242,6 +1285,10 @@ cdef extern from *:
     """
     #: For vectors of fifty numbers and more, as `dot`.
     double long_dot "streamlasso_long_dot"(Py_ssize_t n, const double* a, const double* b) noexcept nogil
+    #: x *= a, number by number; their sum
+    double weigh "streamlasso_weigh"(Py_ssize_t n, const double* a, double* x) noexcept nogil
+    #: out = sqrt(x); they do not overlap
+    void roots "streamlasso_roots"(Py_ssize_t n, const double* x, double* out) noexcept nogil
     #: (x - centre)'b
     double centred_dot "streamlasso_centred_dot"(
         Py_ssize_t n, const double* x, const double* centre, const double* b

@@ -30,7 +30,7 @@ All p conditions are looked at, with exact slopes, before it stops.
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, fabs, sqrt
+from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.active_set import ActiveSet
@@ -43,8 +43,10 @@ from cython.cimports.streamlasso.core.kernels import (
     dot_rows,
     long_dot,
     matrix_times,
+    roots,
     subtract_centred,
     sum_of_sizes,
+    weigh,
 )
 from cython.cimports.streamlasso.core.objective import Objective
 from cython.cimports.streamlasso.core.record import OK, SINGULAR, UNFINISHED
@@ -277,22 +279,18 @@ class Newton:
 
     def evaluate(self):
         """eta, loss' and loss'' on the whole rows, times their weights; G_0 (`pull`) and K (`mass`)."""
-        i: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.objective.n_whole
         weight: cython.p_double = cython.address(self.rows.weight[0])
-        slope: cython.p_double = cython.address(self.slope[0])
-        curvature: cython.p_double = cython.address(self.curvature[0])
+        slope: cython.double
         if self.active.factor.k == 0 and self.rows.n_levels > 0:
             return self._evaluate_levels()
         self._slopes()
-        self.mass = self.moments.weight + long_dot(n, weight, curvature)
+        slope = weigh(n, weight, cython.address(self.slope[0]))
+        self.mass = self.moments.weight + weigh(n, weight, cython.address(self.curvature[0]))
         self.folded_pull = self.pull = 0.0
         if self.objective.fit_intercept:
             self.folded_pull = self.moments.weight * self._residual()
-            self.pull = self.folded_pull - long_dot(n, weight, slope)
-        for i in range(n):
-            slope[i] *= weight[i]
-            curvature[i] *= weight[i]
+            self.pull = self.folded_pull - slope
         self.evaluated = True
         return 0
 
@@ -445,9 +443,7 @@ class Newton:
 
     def _take_roots(self):
         """sqrt(k_i), for the first feature that is brought in."""
-        i: cython.Py_ssize_t
-        for i in range(self.objective.n_whole):
-            self.root[i] = sqrt(self.curvature[i])
+        roots(self.objective.n_whole, cython.address(self.curvature[0]), cython.address(self.root[0]))
         self.rooted = True
 
     def expand_members(self, local):

@@ -14,12 +14,13 @@ costs O(k^2):
 
 import cython
 from cython.cimports.libc.stdlib import abort, calloc, free, malloc
-from cython.cimports.libc.string import memcpy, memmove
+from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.kernels import (
     axpy,
     axpy4,
     dot,
     dot4,
+    drop_column,
     eliminate,
     long_eliminate,
     long_solve_lower,
@@ -117,18 +118,15 @@ class Factor:
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t = self.k - 1
         weight: cython.double = self.d[q]
-        size: cython.size_t = cython.sizeof(cython.double)
         if self.k > self.room:
             self.k = m
             return
         for i in range(q, m):
             self.work[i] = self.row(q)[i + 1]
-        for i in range(q):
-            memmove(self.row(i) + q, self.row(i) + q + 1, (m - q) * size)
         for i in range(q, m):
             self.d[i] = self.d[i + 1]
             self.inverse[i] = self.inverse[i + 1]
-            memmove(self.row(i) + i, self.row(i + 1) + i + 1, (m - i) * size)
+        drop_column(self.k, q, self.room, self.U)
         self.k = m
         self._update_from(q, self.work, weight)
 

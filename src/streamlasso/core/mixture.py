@@ -57,7 +57,7 @@ from cython.cimports.streamlasso.core.changes import Changes
 from cython.cimports.streamlasso.core.choice import Choice
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
-from cython.cimports.streamlasso.core.kernels import dot
+from cython.cimports.streamlasso.core.kernels import dot, hold, in_units
 from cython.cimports.streamlasso.core.pointers import Pointers, copied
 from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
@@ -305,15 +305,10 @@ class MixtureLearner(Engine):
 
     def _evaluate_experts(self, y, weight, least, etas):
         """By the losses of the experts and of the shares' averages, in units of the noise."""
-        e: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         h: cython.Py_ssize_t
-        there: cython.bint
-        self.family.losses_of(self.n, y, etas, cython.address(self.loss[0]))
-        for m in range(self.M):
-            for e in range(self.shares.first[m], self.shares.first[m + 1]):
-                there = self.shares.alive[m] and isfinite(etas[e])
-                self.loss[e] = self._in_units(self.loss[e], weight, least) if there else INFINITY
+        loss: cython.p_double = cython.address(self.loss[0])
+        self.family.losses_of(self.n, y, etas, loss)
+        in_units(self.n, etas, least, self.dispersion, ODDS_CAP if self.scaled else INFINITY, weight, loss)
         self._hold(etas, cython.address(self.pulls[0]))
         self.shares.averages(cython.address(self.pulls[0]), cython.address(self.share_loss[0]))
         for h in range(N_SHARES):
@@ -342,7 +337,7 @@ class MixtureLearner(Engine):
         m: cython.Py_ssize_t
         bounded: cython.bint = self.n_seen >= FIRST_ROWS
         batch: Batch
-        for i in range(n):
+        for i in range(n if self.linked else 0):
             for e in range(self.n):
                 self.etas[i, e] = self.bounds.clip_eta(self.etas[i, e])
         batch.n = n
@@ -617,12 +612,8 @@ class MixtureLearner(Engine):
         return self._average(cython.address(self.shares.total[0]), pulls)
 
     def _hold(self, etas, pulls):
-        e: cython.Py_ssize_t
         width: cython.double = self.bounds.eta_high - self.bounds.eta_low
-        low: cython.double = self.bounds.eta_low - width
-        high: cython.double = self.bounds.eta_high + width
-        for e in range(self.n):
-            pulls[e] = 0.0 if isnan(etas[e]) else min(max(etas[e], low), high)
+        hold(self.n, etas, self.bounds.eta_low - width, self.bounds.eta_high + width, pulls)
 
     def _average(self, weights, pulls):
         return self.bounds.clip_eta(dot(self.n, weights, pulls))

@@ -32,6 +32,8 @@ cdef class WholeRows:
     cdef void _find_levels(self) noexcept nogil
     cdef double* row(self, Py_ssize_t i) noexcept nogil
     cdef double* column(self, Py_ssize_t j) noexcept nogil
+    cdef Py_ssize_t before_end(self) noexcept nogil
+    cdef void _make_column(self, Py_ssize_t j, double* out) noexcept nogil
 
 
 @cython.final
@@ -44,11 +46,11 @@ cdef class Newton:
     # Whether slope, curvature and eta are known by level only.
     cdef bint by_level
     cdef double[MOST_LEVELS] level_slope, level_curvature
-    cdef bint evaluated, curved, posed
+    cdef bint evaluated, curved, posed, rooted
     cdef double intercept, pull, folded_pull, magnitude
     cdef double mass, total, start_intercept, intercept_step, shift, size, expected, linear, quadratic
     cdef const double** columns
-    cdef double[::1] tau, tol, g, folded_g, centre, old, step, work, now, after
+    cdef double[::1] tau, tol, g, folded_g, centre, old, step, work, gram, now, after
     cdef double[::1] eta, start_eta, eta_step, slope, curvature, root
     cdef double[:, ::1] z, steps, changes
     cdef double[MOST_STEPS] rho
@@ -70,6 +72,7 @@ cdef class Newton:
     cdef double _violation(self) noexcept nogil
     cdef void _work_on(self, bint with_violators) noexcept nogil
     cdef void expand(self, Moments local) noexcept nogil
+    cdef void _take_roots(self) noexcept nogil
     cdef void expand_members(self, Moments local) noexcept nogil
     cdef void bring_in(self, Moments local, Py_ssize_t j) noexcept nogil
     cdef void _centre(self, Py_ssize_t j, double* z) noexcept nogil

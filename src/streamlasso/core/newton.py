@@ -30,20 +30,23 @@ All p conditions are looked at, with exact slopes, before it stops.
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, fabs, sqrt
+from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.active_set import ActiveSet
 from cython.cimports.streamlasso.core.kernels import (
     add_rows,
     axpy,
+    centred_column,
     centred_product,
     dot,
     dot_rows,
     long_dot,
-    long_dot4,
-    subtract4,
+    matrix_times,
+    roots,
+    subtract_centred,
     sum_of_sizes,
+    weigh,
 )
 from cython.cimports.streamlasso.core.objective import Objective
 from cython.cimports.streamlasso.core.pointers import Doubles
@@ -111,25 +114,38 @@ class WholeRows:
         """As `_find_levels`, where there are no more than two; without branches, as classes come at random."""
         i: cython.Py_ssize_t = 0
         level: cython.Py_ssize_t
+        next_level: cython.Py_ssize_t
         more: cython.Py_ssize_t = 0
         n: cython.Py_ssize_t = self.objective.n_whole
         first: cython.double = self.y[0]
         second: cython.double
-        weight: cython.double[4]
+        even: cython.double = 0.0
+        odd: cython.double = 0.0
+        even_second: cython.double = 0.0
+        odd_second: cython.double = 0.0
         while i < n and self.y[i] == first:
             i += 1
         second = self.y[i] if i < n else first
-        weight[0] = weight[1] = weight[2] = weight[3] = 0.0
-        for i in range(n):
+        for i in range(0, n - 1, 2):
             level = self.y[i] != first
-            more += level & (self.y[i] != second)
+            next_level = self.y[i + 1] != first
+            more += level & (self.y[i] != second) | next_level & (self.y[i + 1] != second)
             self.level_of[i] = level
-            weight[i & 1] += self.weight[i] * (1 - level)
-            weight[2 + (i & 1)] += self.weight[i] * level
+            self.level_of[i + 1] = next_level
+            even += self.weight[i] * (1 - level)
+            odd += self.weight[i + 1] * (1 - next_level)
+            even_second += self.weight[i] * level
+            odd_second += self.weight[i + 1] * next_level
+        if n % 2 == 1:
+            level = self.y[n - 1] != first
+            more += level & (self.y[n - 1] != second)
+            self.level_of[n - 1] = level
+            even += self.weight[n - 1] * (1 - level)
+            even_second += self.weight[n - 1] * level
         self.levels[0] = first
         self.levels[1] = second
-        self.level_weight[1] = weight[2] + weight[3]
-        self.level_weight[0] = weight[0] + weight[1]
+        self.level_weight[1] = even_second + odd_second
+        self.level_weight[0] = even + odd
         self.n_levels = 0 if n == 0 else 1 if second == first else 2
         return more == 0
 
@@ -158,22 +174,22 @@ class WholeRows:
 
     def column(self, j):
         """x_j less its running mean, row by row."""
-        i: cython.Py_ssize_t
+        out: cython.p_double = cython.address(self.columns[j, 0])
+        if not self.there[j]:
+            self._make_column(j, out)
+        return out
+
+    def before_end(self):
+        """How many of the rows lie before the end of the ring; the others are at its beginning."""
+        return min(self.objective.n_whole, self.ring.capacity - self.first)
+
+    def _make_column(self, j, out):
         n: cython.Py_ssize_t = self.objective.n_whole
         p: cython.Py_ssize_t = self.objective.p
-        before_end: cython.Py_ssize_t = min(n, self.ring.capacity - self.first)
-        origin: cython.double = self.origin[j]
-        x: cython.p_double = self.ring.x + self.first * p + j
-        out: cython.p_double = cython.address(self.columns[j, 0])
-        if self.there[j]:
-            return out
-        for i in range(before_end):
-            out[i] = x[i * p] - origin
-        x = self.ring.x + j
-        for i in range(before_end, n):
-            out[i] = x[(i - before_end) * p] - origin
+        first: cython.Py_ssize_t = self.before_end()
+        centred_column(first, p, self.ring.x + self.first * p + j, self.origin[j], out)
+        centred_column(n - first, p, self.ring.x + j, self.origin[j], out + first)
         self.there[j] = 1
-        return out
 
 
 @cython.cclass
@@ -189,12 +205,12 @@ class Newton:
         self.moments = objective.moments
         self.active = ActiveSet(p)
         self.intercept = self.pull = 0.0
-        self.evaluated = self.curved = self.posed = self.by_level = False
-        by_feature: cython.double[:, ::1] = np.zeros((6, p))
+        self.evaluated = self.curved = self.posed = self.by_level = self.rooted = False
+        by_feature: cython.double[:, ::1] = np.zeros((7, p))
         with_intercept: cython.double[:, ::1] = np.zeros((4 + 2 * MOST_STEPS, p + 1))
         by_row: cython.double[:, ::1] = np.zeros((p + 6, n))
         self.tau, self.g, self.folded_g = by_feature[0], by_feature[1], by_feature[2]
-        self.centre, self.old, self.work = by_feature[3], by_feature[4], by_feature[5]
+        self.centre, self.old, self.work, self.gram = by_feature[3], by_feature[4], by_feature[5], by_feature[6]
         self.tol, self.step = with_intercept[0], with_intercept[1]
         self.now, self.after = with_intercept[2], with_intercept[3]
         self.steps = with_intercept[4 : 4 + MOST_STEPS]
@@ -265,22 +281,18 @@ class Newton:
 
     def evaluate(self):
         """eta, loss' and loss'' on the whole rows, times their weights; G_0 (`pull`) and K (`mass`)."""
-        i: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.objective.n_whole
         weight: cython.p_double = cython.address(self.rows.weight[0])
-        slope: cython.p_double = cython.address(self.slope[0])
-        curvature: cython.p_double = cython.address(self.curvature[0])
+        slope: cython.double
         if self.active.factor.k == 0 and self.rows.n_levels > 0:
             return self._evaluate_levels()
         self._slopes()
-        self.mass = self.moments.weight + long_dot(n, weight, curvature)
+        slope = weigh(n, weight, cython.address(self.slope[0]))
+        self.mass = self.moments.weight + weigh(n, weight, cython.address(self.curvature[0]))
         self.folded_pull = self.pull = 0.0
         if self.objective.fit_intercept:
             self.folded_pull = self.moments.weight * self._residual()
-            self.pull = self.folded_pull - long_dot(n, weight, slope)
-        for i in range(n):
-            slope[i] *= weight[i]
-            curvature[i] *= weight[i]
+            self.pull = self.folded_pull - slope
         self.evaluated = True
         return 0
 
@@ -377,35 +389,19 @@ class Newton:
 
     def look(self):
         """G about the running mean, for all p features. `evaluate` comes before."""
-        i: cython.Py_ssize_t = 0
         j: cython.Py_ssize_t
         q: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.objective.n_whole
+        first: cython.Py_ssize_t = self.rows.before_end()
         g: cython.p_double = cython.address(self.g[0])
-        origin: cython.p_double = cython.address(self.rows.origin[0])
+        origin: cython.p_double = self.rows.origin
         slope: cython.p_double = cython.address(self.slope[0])
-        x: cython.p_double
         self._row_by_row()
         self._fold_gradient()
         for j in range(self.p):
             g[j] = self.folded_g[j] + self.folded_pull * (self.moments.mean[j] - origin[j])
-        while i + 3 < n:
-            subtract4(
-                self.p,
-                slope + i,
-                self.rows.row(i),
-                self.rows.row(i + 1),
-                self.rows.row(i + 2),
-                self.rows.row(i + 3),
-                origin,
-                g,
-            )
-            i += 4
-        while i < n:
-            x = self.rows.row(i)
-            for j in range(self.p):
-                g[j] -= slope[i] * (x[j] - origin[j])
-            i += 1
+        subtract_centred(first, self.p, slope, self.rows.row(0), origin, g)
+        subtract_centred(n - first, self.p, slope + first, self.rows.ring.x, origin, g)
         if self.active.has_ridge:
             for q in range(self.active.factor.k):
                 j = self.active.members[q]
@@ -438,16 +434,19 @@ class Newton:
     def expand(self, local):
         """All rows as weighted least squares at the current point; S has no features yet."""
         a: cython.Py_ssize_t
-        i: cython.Py_ssize_t
         for a in range(self.n_expanded):
             self.place[self.expanded[a]] = -1
         self.n_expanded = 0
+        self.rooted = False
         self._row_by_row()
         self.total = max(self.mass, 1e-300)
         local.n_pending = 0
         local.weight = self.total
-        for i in range(self.objective.n_whole):
-            self.root[i] = sqrt(self.curvature[i])
+
+    def _take_roots(self):
+        """sqrt(k_i), for the first feature that is brought in."""
+        roots(self.objective.n_whole, cython.address(self.curvature[0]), cython.address(self.root[0]))
+        self.rooted = True
 
     def expand_members(self, local):
         q: cython.Py_ssize_t
@@ -457,35 +456,28 @@ class Newton:
 
     def bring_in(self, local, j):
         """Feature j with m_j and its row of S: the folded rows moved to the common mean, plus the whole rows."""
-        a: cython.Py_ssize_t = 0
-        i: cython.Py_ssize_t
+        a: cython.Py_ssize_t
         k: cython.Py_ssize_t = self.n_expanded
         n: cython.Py_ssize_t = self.objective.n_whole
         d: cython.double = 0.0
         w: cython.pointer[cython.Py_ssize_t] = cython.address(self.expanded[0])
         row: cython.p_double = cython.address(self.work[0])
         z: cython.p_double = cython.address(self.z[k, 0])
-        s: cython.double[4]
         if self.place[j] >= 0:
             return
+        if not self.rooted:
+            self._take_roots()
         self.place[j] = k
         w[k] = j
         self.n_expanded = k + 1
         self._centre(j, z)
         local.mean[j] = self.centre[j]
         self.moments.column(j, w, k + 1, row)
-        while a + 3 <= k:
-            long_dot4(n, cython.address(self.z[a, 0]), self.z.shape[1], z, s)
-            for i in range(4):
-                row[a + i] += s[i]
-            a += 4
-        while a <= k:
-            row[a] += long_dot(n, z, cython.address(self.z[a, 0]))
-            a += 1
+        matrix_times(k + 1, n, self.z.shape[1], cython.address(self.z[0, 0]), z, cython.address(self.gram[0]))
         if self.objective.fit_intercept:
             d = self.moments.weight * (self.moments.mean[j] - self.centre[j])
         for a in range(k + 1):
-            row[a] += d * (self.moments.mean[w[a]] - self.centre[w[a]])
+            row[a] += self.gram[a] + d * (self.moments.mean[w[a]] - self.centre[w[a]])
             local.S[j * self.p + w[a]] = local.S[w[a] * self.p + j] = row[a]
 
     def _centre(self, j, z):

@@ -27,6 +27,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
+from cython.cimports.streamlasso.core.kernels import largest_ratio
 from cython.cimports.streamlasso.core.pointers import Doubles, fill
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.statistics import Moments, Ring, Scaler
@@ -259,8 +260,7 @@ class Objective(Stateful):
 
     def _set_lam_max(self, g):
         """From the gradient of the model without penalised features."""
-        first: cython.Py_ssize_t
-        largest: cython.double = self._first_to_enter(g, cython.address(first))
+        largest: cython.double = largest_ratio(self.p, g, self.v)
         self.lam_max = largest / (self.scaler.weight * max(self.l1_ratio, LEAST_L1_RATIO))
 
     # --- the derivative -----------------------------------------------------------------------------------------

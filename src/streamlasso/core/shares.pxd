@@ -25,8 +25,8 @@ cdef class Shares(Stateful):
     cdef double weight_of(self, Py_ssize_t m) noexcept nogil
     cdef Py_ssize_t _size(self, Py_ssize_t m) noexcept nogil
     cdef void _level(self, Py_ssize_t h) noexcept nogil
-    cdef void _reweigh(self) noexcept nogil
+    cdef void _reweigh(self, double* kept) noexcept nogil
     cdef void _add_to_one(self, Py_ssize_t h) noexcept nogil
     cdef void _share_out(self) noexcept nogil
-    cdef void _add_groups(self) noexcept nogil
+    cdef void _pool(self, const double* kept) noexcept nogil
     cdef void _add_up(self) noexcept nogil

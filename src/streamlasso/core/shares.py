@@ -26,14 +26,14 @@ N_SHARES, so that a loop over shares is one over whole vectors. The last is alwa
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, exp
+from cython.cimports.libc.math import exp
 from cython.cimports.streamlasso.core.kernels import (
     add_eights,
-    axpy,
     blur_eights,
     dot_eights,
-    exps,
+    likelihoods,
     multiply_eights,
+    pool_eights,
     scale_eights,
 )
 from cython.cimports.streamlasso.core.state import Stateful
@@ -109,17 +109,19 @@ class Shares(Stateful):
     def leave(self, m):
         """A group leaves; its weight goes to all others in proportion."""
         e: cython.Py_ssize_t
+        kept: cython.double[N_LANES]
         self.alive[m] = 0
         self.n_alive -= 1
         for e in range(self.n):
             self.likelihood[e] = 0.0 if self.first[m] <= e < self.first[m + 1] else 1.0
-        self._reweigh()
+        self._reweigh(kept)
+        scale_eights(self.n, kept, cython.address(self.lanes[0, 0]))
         self._add_up()
 
-    def _reweigh(self):
-        """The weights times the likelihoods; those of a share add up to 1, and are equal ones where none is left."""
+    def _reweigh(self, kept):
+        """The weights times the likelihoods; times `kept` those of a share add up to 1, and are equal ones where none
+        is left."""
         h: cython.Py_ssize_t
-        kept: cython.double[N_LANES]
         multiply_eights(self.n, cython.address(self.likelihood[0]), cython.address(self.lanes[0, 0]), kept)
         for h in range(N_SHARES):
             if not kept[h] > 0.0:
@@ -128,7 +130,8 @@ class Shares(Stateful):
                 self._add_to_one(h)
                 kept[h] = 1.0
             kept[h] = 1.0 / kept[h]
-        scale_eights(self.n, kept, cython.address(self.lanes[0, 0]))
+        for h in range(N_SHARES, N_LANES):
+            kept[h] = 0.0
 
     def _add_to_one(self, h):
         """The weights of a share that are so small that the inverse of their sum might not be finite."""
@@ -142,18 +145,12 @@ class Shares(Stateful):
     def update(self, loss, share_loss):
         """The rule above, from the losses of the experts and of the shares' averages. The least of each is 0; an
         expert's infinite one takes all weight."""
-        e: cython.Py_ssize_t
         h: cython.Py_ssize_t
         total: cython.double = 0.0
-        scratch: cython.p_double = cython.address(self.total[0])
-        for e in range(self.n):
-            scratch[e] = max(-loss[e], -LARGEST_LOSS)
-        exps(self.n, scratch, cython.address(self.likelihood[0]))
-        for e in range(self.n):
-            if not loss[e] < INFINITY:
-                self.likelihood[e] = 0.0
-        self._reweigh()
-        self._add_groups()
+        kept: cython.double[N_LANES]
+        likelihoods(self.n, loss, LARGEST_LOSS, cython.address(self.likelihood[0]))
+        self._reweigh(kept)
+        self._pool(kept)
         self._share_out()
         for h in range(N_SHARES):
             self.pi[h] *= exp(-share_loss[h])
@@ -182,29 +179,22 @@ class Shares(Stateful):
             elif self.alive[m]:
                 blur_eights(self.K, kept, to_neighbour, cython.address(self.common[0, 0]), u)
 
-    def _add_groups(self):
-        """common_k: the part of the other groups of what all groups have at the k-th penalty."""
+    def _pool(self, kept):
+        """common_k: the part of the other groups of what all groups have at the k-th penalty; all weights times
+        `kept`."""
         h: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        u: cython.p_double
-        common: cython.p_double = cython.address(self.common[0, 0])
-        single: cython.double[N_LANES]
+        part: cython.double[N_LANES]
         for h in range(N_LANES):
-            single[h] = 0.0
-        for k in range(self.K * N_LANES):
-            common[k] = 0.0
-        for m in range(self.M):
-            u = cython.address(self.lanes[self.first[m], 0])
-            if self._size(m) < self.K:
-                for h in range(N_LANES):
-                    single[h] += u[h]
-                continue
-            axpy(self.K * N_LANES, 1.0, u, common)
-        for k in range(self.K):
-            for h in range(N_LANES):
-                common[h] = self.half[h] / self.n_alive * (common[h] + single[h] / self.K)
-            common += N_LANES
+            part[h] = self.half[h] / self.n_alive
+        pool_eights(
+            self.M,
+            cython.address(self.first[0]),
+            self.K,
+            kept,
+            part,
+            cython.address(self.lanes[0, 0]),
+            cython.address(self.common[0, 0]),
+        )
 
     def averages(self, pulls, out):
         """Each share's average of what the experts predict."""

@@ -19,10 +19,10 @@ family the stream itself, for the others the rows that have left the ring, as th
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs, sqrt
+from cython.cimports.libc.math import sqrt
 from cython.cimports.libc.string import memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
-from cython.cimports.streamlasso.core.kernels import axpy, subtract_rows
+from cython.cimports.streamlasso.core.kernels import deviations, gather_row, see_row, subtract_rows, take_row
 from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
@@ -69,16 +69,10 @@ class Scaler(Stateful):
         self.stale = False
 
     def add(self, x, y, weight):
-        j: cython.Py_ssize_t
         d: cython.double
         step: cython.double = weight / (self.weight + weight)
         k: cython.double = self.weight * step
-        mean: cython.p_double = self.mean
-        scatter: cython.p_double = self.scatter
-        for j in range(self.p):
-            d = x[j] - mean[j]
-            mean[j] += step * d
-            scatter[j] += k * d * d
+        see_row(self.p, x, step, k, self.mean, self.scatter)
         d = y - self.y_mean
         self.y_mean += step * d
         self.y_scatter += k * d * d
@@ -107,15 +101,7 @@ class Scaler(Stateful):
 
     def deviations(self, out):
         """The standard deviation of each feature; 0 where doubles cannot tell its values apart."""
-        j: cython.Py_ssize_t
-        inverse: cython.double = 1.0 / self.weight
-        scatter: cython.p_double = self.scatter
-        mean: cython.p_double = self.mean
-        for j in range(self.p):
-            out[j] = sqrt(max(scatter[j], 0.0) * inverse)
-        for j in range(self.p):
-            if out[j] <= 1e-14 * fabs(mean[j]):
-                out[j] = 0.0
+        deviations(self.p, self.scatter, self.mean, 1.0 / self.weight, out)
 
     def scale(self, factor):
         j: cython.Py_ssize_t
@@ -206,30 +192,24 @@ class Moments(Stateful):
 
     def _take(self, x, target, k, step, sign):
         j: cython.Py_ssize_t
-        d: cython.double
         root: cython.double = sqrt(k)
         dt: cython.double = target - self.target_mean if self.centred else target
         z: cython.p_double
         signed: cython.p_double
         c: cython.p_double = self.c
-        mean: cython.p_double = self.mean
         if self.n_pending == PENDING:
             self.flush()
         z = self.rows + self.n_pending * self.p
         signed = self.signed + self.n_pending * self.p
         self.n_pending += 1
+        dt *= root * sign
         if self.centred:
-            for j in range(self.p):
-                d = x[j] - mean[j]
-                mean[j] += step * d
-                z[j] = root * d
+            take_row(self.p, x, step, root, sign, dt, self.mean, z, signed, c)
         else:
             for j in range(self.p):
                 z[j] = root * x[j]
-        dt *= root * sign
-        for j in range(self.p):
-            signed[j] = sign * z[j]
-            c[j] += dt * z[j]
+                signed[j] = sign * z[j]
+                c[j] += dt * z[j]
         self.target_scatter += sign * dt * dt
         return z
 
@@ -286,27 +266,31 @@ class Moments(Stateful):
 
     def column(self, j, members, k, out):
         """out = S_Aj"""
-        i: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        s: cython.double
-        for i in range(k):
-            out[i] = self.S[j * self.p + members[i]]
-        for m in range(self.n_pending):
-            s = self.signed[m * self.p + j]
-            for i in range(k):
-                out[i] += s * self.rows[m * self.p + members[i]]
+        gather_row(
+            j,
+            k,
+            members,
+            self.p,
+            self.S,
+            self.n_pending,
+            self.rows,
+            self.signed,
+            out,
+        )
 
     def times(self, members, k, b, out):
         """out -= S_{.A} b, for all p features"""
-        i: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        s: cython.double
-        subtract_rows(k, members, self.p, self.S, b, out)
-        for m in range(self.n_pending):
-            s = 0.0
-            for i in range(k):
-                s += self.signed[m * self.p + members[i]] * b[i]
-            axpy(self.p, -s, self.rows + m * self.p, out)
+        subtract_rows(
+            k,
+            members,
+            self.p,
+            self.S,
+            self.n_pending,
+            self.rows,
+            self.signed,
+            b,
+            out,
+        )
 
     def travel(self, tape):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.n_pending), PENDING)

@@ -7,8 +7,8 @@ cdef enum:
     STALE_ROWS = 32
 
 
-#: n rows to learn. `etas`: what these experts predicted for the first row, within the bounds, `stride` further for the
-#: next; `weight`: of these experts; `eta_low`, `eta_high`: where a row may be expanded.
+#: n rows to learn. `etas`: what these experts predicted for the first row, where there is a link within the bounds,
+#: `stride` further for the next; `weight`: of these experts; `eta_low`, `eta_high`: where a row may be expanded.
 cdef struct Batch:
     Py_ssize_t n
     const double* X

@@ -10,7 +10,9 @@ from streamlasso.core.pointers cimport Doubles
 cdef class Path(LeastSquares):
     cdef public Py_ssize_t leader
     cdef readonly Py_ssize_t n
-    cdef bint quadratic
+    cdef bint quadratic, none_due
+    #: The weights that `settle` will have, while its last row is on the way.
+    cdef const double* coming
     cdef double predicted, eta_low, eta_high
     cdef Doubles each
     cdef double* lam
@@ -20,8 +22,10 @@ cdef class Path(LeastSquares):
     cdef bint _none_due(self, const double* weight) noexcept nogil
     cdef double* power
     cdef double* z
+    cdef double* coef
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil
+    cdef void expect(self, const double* weight) noexcept nogil
     cdef int settle(self, const double* weight) except -1 nogil
     cdef Py_ssize_t mark(self, const double* weight, signed char* used) noexcept nogil
     cdef void add_coef(self, const double* weight, double* model) noexcept nogil
@@ -29,6 +33,7 @@ cdef class Path(LeastSquares):
     cdef double _leverage(self, const double* x) noexcept nogil
     cdef bint _saturated(self, Py_ssize_t k) noexcept nogil
     cdef void _copy(self, Py_ssize_t k) noexcept nogil
+    cdef void _spread_out(self, Py_ssize_t k) noexcept nogil
 
 
 @cython.final

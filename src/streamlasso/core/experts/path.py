@@ -17,14 +17,15 @@ and target `e - loss'(e)/loss''(e)`. e is held within the bounds once these have
 import cython
 import numpy as np
 from cython.cimports.libc.math import pow
+from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
 from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
-from cython.cimports.streamlasso.core.kernels import dot
+from cython.cimports.streamlasso.core.kernels import add_weighted, dot, matrix_times
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.pointers import Doubles, fill
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
-from cython.cimports.streamlasso.core.tape import ANY, PENALTY
+from cython.cimports.streamlasso.core.tape import ANY, PENALTY, READ
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.objective import problem_of
@@ -68,7 +69,7 @@ class Path(LeastSquares):
         k: cython.Py_ssize_t
         n: cython.Py_ssize_t = len(powers)
         self.n = n
-        self.each = Doubles(5 * n + self.p)
+        self.each = Doubles(5 * n + self.p + n * self.p)
         self.quadratic = self.family.quadratic
         self.lam = self.each.at
         self.intercepts = self.lam + n
@@ -77,18 +78,22 @@ class Path(LeastSquares):
         self.age = cython.cast(cython.pointer[cython.Py_ssize_t], self.power + n)
         self.code = cython.cast(cython.pointer[cython.int], self.power + 2 * n)
         self.z = self.power + 3 * n
+        self.coef = self.z + self.p
         self.actives = ActiveSets([self.active, *(ActiveSet(self.p, self.active) for _ in range(1, self.n))])
         for k in range(self.n):
             self.code[k] = WAITING
             cython.cast(ActiveSet, self.actives.at[k]).has_ridge = self.l1_ratio < 1.0
+        self.coming = cython.NULL
+        self.none_due = False
         self.predicted = 0.0
         self.leader = 0
 
     def predict_all(self, x, eta):
         """eta of each solution."""
         k: cython.Py_ssize_t
+        matrix_times(self.n, self.p, self.p, self.coef, x, eta)
         for k in range(self.n):
-            eta[k] = self.intercepts[k] + cython.cast(ActiveSet, self.actives.at[k]).times(x)
+            eta[k] += self.intercepts[k]
 
     def add_coef(self, weight, model):
         """model += sum_k weight_k (b0_k, b_k)"""
@@ -96,7 +101,14 @@ class Path(LeastSquares):
         for k in range(self.n):
             if weight[k] > 0.0:
                 model[0] += weight[k] * self.intercepts[k]
-                cython.cast(ActiveSet, self.actives.at[k]).add_to(model + 1, weight[k])
+        add_weighted(self.n, self.p, weight, self.coef, model + 1)
+
+    def _spread_out(self, k):
+        """The k-th solution with its zeros: predictions are made more often than solutions, and zeros cost less than
+        to look up which are none."""
+        row: cython.p_double = self.coef + k * self.p
+        memset(row, 0, self.p * cython.sizeof(cython.double))
+        cython.cast(ActiveSet, self.actives.at[k]).add_to(row, 1.0)
 
     def mark(self, weight, used):
         """Set `used` of all members; how many were not set before."""
@@ -117,6 +129,7 @@ class Path(LeastSquares):
             self.intercepts[k] = 0.0
             self.code[k] = WAITING
             self.age[k] = 0
+            self._spread_out(k)
         self.predicted = 0.0
         self.leader = 0
 
@@ -125,6 +138,8 @@ class Path(LeastSquares):
         slope: cython.double = 0.0
         curvature: cython.double = 0.0
         if self.quadratic:
+            if self.coming != cython.NULL:
+                self.none_due = self._none_due(self.coming)
             self._enter(x, y, weight, y, weight)
             return 0
         e = implicit_step(self.family, y, self.predicted, self._row_leverage(x, y, weight), self.eta_low, self.eta_high)
@@ -150,13 +165,23 @@ class Path(LeastSquares):
 
     # --- the solutions ------------------------------------------------------------------------------------------
 
+    def expect(self, weight):
+        """The next row is the last before `settle` with these weights. Where it takes no factor to let a row in, those
+        of solutions that will not be due need not follow it. (A full window has still to lose a row by then.)"""
+        if self.quadratic and self.window == 0:
+            self.coming = weight
+
     def settle(self, weight):
         """All solutions, after rows were taken in; the first rows have the empty one only, as has one response.
 
         A solution of little weight waits for its turn, which comes every STALE_ROWS rows.
         """
         k: cython.Py_ssize_t
-        if self._none_due(weight):
+        size: cython.double
+        if self.coming == cython.NULL:
+            self.none_due = self._none_due(weight)
+        self.coming = cython.NULL
+        if self.none_due:
             return 0
         self.measure()
         if self.n_seen < FIRST_ROWS or not self.lam_max > 0.0 or not self.scaler.y_scatter > 0.0:
@@ -165,18 +190,21 @@ class Path(LeastSquares):
                 self.lam[k] = self.lam_max
                 self.intercepts[k] = self.moments.target_mean if self.fit_intercept else 0.0
                 self.code[k] = WAITING
+                self._spread_out(k)
             return 0
+        size = max(self.effective_size(), 1.0)
         for k in range(self.n):
             if self.age[k] > 0:
                 continue
             if k > 0 and self._saturated(k - 1):
                 self._copy(k)
                 continue
-            self.lam[k] = self.lam_max * pow(max(self.effective_size(), 1.0), -self.power[k])
+            self.lam[k] = self.lam_max * pow(size, -self.power[k])
             if self.code[k] == WAITING and k > 0:
                 cython.cast(ActiveSet, self.actives.at[k]).follow(cython.cast(ActiveSet, self.actives.at[k - 1]))
             self.code[k] = self.solve_for(cython.cast(ActiveSet, self.actives.at[k]), self.lam[k])
             self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.actives.at[k]))
+            self._spread_out(k)
         return 0
 
     def _none_due(self, weight):
@@ -214,6 +242,7 @@ class Path(LeastSquares):
         self.lam[k] = self.lam[k - 1]
         self.intercepts[k] = self.intercepts[k - 1]
         self.code[k] = self.code[k - 1]
+        self._spread_out(k)
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
@@ -237,6 +266,8 @@ class Path(LeastSquares):
         LeastSquares.travel(self, tape)
         for k in range(1, self.n):
             cython.cast(ActiveSet, self.actives.at[k]).travel(tape)
+        for k in range(self.n if tape.mode == READ else 0):
+            self._spread_out(k)
 
 
 @cython.cclass
@@ -261,12 +292,17 @@ class PathExperts(Experts):
 
     def learn(self, batch):
         i: cython.Py_ssize_t
-        self.path.leader = self._leader(batch.weight)
-        self.path.eta_low = batch.eta_low
-        self.path.eta_high = batch.eta_high
+        expands: cython.bint = not self.path.quadratic
+        if expands:
+            self.path.leader = self._leader(batch.weight)
+            self.path.eta_low = batch.eta_low
+            self.path.eta_high = batch.eta_high
         for i in range(batch.n):
             if weight_of(batch.w, i) > 0.0:
-                self.path.predicted = self._average(batch.etas + i * batch.stride, batch.weight)
+                if i == batch.n - 1:
+                    self.path.expect(batch.weight)
+                if expands:
+                    self.path.predicted = self._average(batch.etas + i * batch.stride, batch.weight)
                 self.path.absorb(batch.X + i * self.path.p, batch.y[i], weight_of(batch.w, i))
         self.path.settle(batch.weight)
         return 0

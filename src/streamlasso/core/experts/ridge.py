@@ -23,7 +23,14 @@ import numpy as np
 from cython.cimports.libc.math import sqrt
 from cython.cimports.streamlasso.core.experts.base import Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
-from cython.cimports.streamlasso.core.kernels import axpy, centred_dot, dot, symmetric_subtract, symmetric_times
+from cython.cimports.streamlasso.core.kernels import (
+    axpy,
+    centre_row,
+    centred_dot,
+    dot,
+    symmetric_subtract,
+    symmetric_times,
+)
 from cython.cimports.streamlasso.core.pointers import Doubles, fill
 from cython.cimports.streamlasso.core.record import OK
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
@@ -149,14 +156,14 @@ class RidgeExperts(Experts):
 
     def _take(self, x, y, weight, low, high):
         """The step of the docstring above; for the Gaussian family the implicit one is that of least squares."""
-        j: cython.Py_ssize_t
         v: cython.double
         e: cython.double
-        eta: cython.double = self._eta(x)
+        eta: cython.double = self.b[0]
         curvature: cython.double
         self.z[0] = 1.0 if self.fit_intercept else 0.0
-        for j in range(self.p):
-            self.z[1 + j] = x[j] - self.centre[1 + j]
+        eta += centre_row(
+            self.p, x, self.centre + 1, self.b + 1, self.z + 1
+        )
         v = self._spread()
         if self.quadratic:
             e = eta + weight * v * (y - eta) / (1.0 + weight * v)

@@ -10,7 +10,7 @@ A row looks its keys up together: the slots of all are prefetched, then the reco
 misses overlap; only then are keys compared.
 
 With `most` features there, the least useful of SAMPLE that the hand points at makes room: the one with the least
-evidence (the first expert's n, see `lanes.py`) per row since it was last seen. One that is in the current row stays.
+evidence (the first expert's r^2, see `lanes.pxd`) per row since it was last seen. One that is in the current row stays.
 """
 
 import os
@@ -198,7 +198,9 @@ class Table:
         for i in range(min(SAMPLE, self.n)):
             record = self.record(self.hand)
             if last_row(record)[0] != row:
-                use = (state_of(record)[8] + 1e-9) / cython.cast(uint32_t, row - last_row(record)[0])
+                use = (state_of(record)[8] * state_of(record)[8] + 1e-9) / cython.cast(
+                    uint32_t, row - last_row(record)[0]
+                )
                 if best < 0 or use < least:
                     best, least = self.hand, use
             self.hand = self.hand + 1 if self.hand + 1 < self.n else 0

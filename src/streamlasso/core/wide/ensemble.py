@@ -87,24 +87,15 @@ class Ensemble:
     def total(self, m, length):
         """What `lanes.say` gives for the features in place."""
         k: cython.Py_ssize_t
+        lanes: cython.pointer[Lanes]
         for k in range(self.n):
             if self.age[k] < AGES:
                 self.fast[k], self.slow[k] = FADED_FAST[self.age[k]], FADED_SLOW[self.age[k]]
             else:
                 self.fast[k] = power_of_2(-FAST_RATE * self.age[k]) - 1
                 self.slow[k] = power_of_2(-SLOW_RATE * self.age[k]) - 1
-        say(
-            self.n,
-            self.states,
-            self.x,
-            self.fast,
-            self.slow,
-            cython.address(self.lanes),
-            self.noted,
-            self.coins,
-            m,
-            length,
-        )
+        lanes = cython.address(self.lanes)
+        say(self.n, self.states, self.x, self.fast, self.slow, lanes, self.noted, self.coins, m, length)
         self.n_said = self.n
 
     # --- a row ------------------------------------------------------------------------------------------------------
@@ -130,6 +121,7 @@ class Ensemble:
         k: cython.Py_ssize_t
         g: cython.double
         slopes: cython.float[16]
+        lanes: cython.pointer[Lanes] = cython.address(self.lanes)
         E: cython.Py_ssize_t = self.lanes.n
         self.blend.learn(y, self.m, weight)
         memset(slopes, 0, 64)
@@ -143,7 +135,7 @@ class Ensemble:
         for k in range(self.n_said, self.n):
             self.fast[k] = self.slow[k] = 0
             memset(self.noted + E * k, 0, 4 * E)
-        learn(self.n, self.states, self.x, self.fast, self.slow, cython.address(self.lanes), self.noted, slopes)
+        learn(self.n, self.states, self.x, self.fast, self.slow, lanes, self.noted, slopes)
         return 0
 
     def _implicit_slope(self, e, y, weight):

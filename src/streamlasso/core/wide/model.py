@@ -192,17 +192,16 @@ class Wide(SparseRows):
         row: uint32_t = cython.cast(uint32_t, self.n_seen)
         one: cython.pointer[Entry]
         size: cython.float
+        state: cython.p_float
         for i in range(n):
             one = self.row.all + i
             if one.record != cython.NULL:
                 last_row(one.record)[0] = row
-                size = fabs(one.value)
+                size, state = fabs(one.value), state_of(one.record)
                 if size > largest(one.record)[0]:
-                    shrink(
-                        state_of(one.record), state_of(one.record), 2 * self.n_experts, largest(one.record)[0] / size
-                    )
+                    shrink(state, state, 2 * self.n_experts, largest(one.record)[0] / size)
                     largest(one.record)[0] = size
-                    self.experts.states[k] = state_of(one.record)
+                    self.experts.states[k] = state
                 k += 1
         if k == n or self.nursery is not None:
             return 0

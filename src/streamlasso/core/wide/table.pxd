@@ -45,6 +45,7 @@ cdef class Table:
     cdef float** chunks
 
     cdef void find(self, Entry* entries, Py_ssize_t n) noexcept nogil
+    cdef float* _found(self, uint64_t key, uint32_t tag) noexcept nogil
     cdef float* insert(self, uint64_t key, uint32_t tag, uint32_t row) except? NULL nogil
     cdef float* record(self, Py_ssize_t place) noexcept nogil
     cdef uint32_t _tag_of(self, uint64_t key) noexcept nogil

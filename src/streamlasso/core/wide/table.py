@@ -81,18 +81,26 @@ class Table:
     def find(self, entries, n):
         """Tag and record of each entry."""
         i: cython.Py_ssize_t
-        slot: cython.Py_ssize_t
+        record: cython.p_float
         for i in range(n):
             entries[i].tag = self._tag_of(entries[i].key)
             wide_prefetch(self.slots + self._home_of(entries[i].tag))
         for i in range(n):
-            entries[i].record = self._first_of(entries[i].tag)
+            record = self._first_of(entries[i].tag)
+            entries[i].record = record
+            if record != cython.NULL:
+                wide_prefetch(record)
+                wide_prefetch(record + 16)
+                wide_prefetch(record + self.stride - 1)
         for i in range(n):
-            if entries[i].record != cython.NULL and key_of(entries[i].record) != entries[i].key:
-                slot = self._slot_of(entries[i].key, entries[i].tag)
-                entries[i].record = cython.NULL
-                if self.slots[slot].place != 0:
-                    entries[i].record = self.record(self.slots[slot].place - 1)
+            record = entries[i].record
+            if record != cython.NULL and key_of(record) != entries[i].key:
+                entries[i].record = self._found(entries[i].key, entries[i].tag)
+
+    def _found(self, key, tag):
+        """The record of a key, or NULL."""
+        slot: cython.Py_ssize_t = self._slot_of(key, tag)
+        return self.record(self.slots[slot].place - 1) if self.slots[slot].place != 0 else cython.NULL
 
     def _tag_of(self, key):
         """A different one in every process."""
@@ -106,20 +114,20 @@ class Table:
         return (cython.cast(uint64_t, tag) * self.n_slots) >> 32
 
     def _first_of(self, tag):
-        """The first record with this tag, prefetched, without a look at its key; NULL where there is none."""
+        """The first record with this tag, without a look at its key; NULL where there is none. It is mostly within
+        four slots, which are compared without branches that could go either way."""
         i: cython.Py_ssize_t = self._home_of(tag)
-        k: cython.Py_ssize_t = 0
-        record: cython.p_float
+        k: cython.Py_ssize_t = 3
+        near: cython.pointer[Slot] = self.slots + i
+        if i + 4 <= self.n_slots:
+            k = 2 if near[2].tag == tag else k
+            k = 1 if near[1].tag == tag else k
+            k = 0 if near[0].tag == tag else k
+            if near[k].tag == tag and near[k].place != 0:
+                return self.record(near[k].place - 1)
         while self.slots[i].place != 0 and self.slots[i].tag != tag:
             i = i + 1 if i + 1 < self.n_slots else 0
-        if self.slots[i].place == 0:
-            return cython.NULL
-        record = self.record(self.slots[i].place - 1)
-        while k < self.stride:
-            wide_prefetch(record + k)
-            k += 16
-        wide_prefetch(record + self.stride - 1)
-        return record
+        return self.record(self.slots[i].place - 1) if self.slots[i].place != 0 else cython.NULL
 
     def _slot_of(self, key, tag):
         """The slot of a key, or the empty one where the search for it ends."""
@@ -144,10 +152,11 @@ class Table:
         if self.slots[slot].place != 0:
             return self.record(self.slots[slot].place - 1)
         if self.n < self.most:
-            if self.n + 1 > LOAD * self.n_slots:
-                self._grow_slots(cython.cast(cython.Py_ssize_t, self.n_slots * GROWTH) + 1)
             if self.n == self.room:
                 self._grow_chunks()
+            if self.n + 1 > LOAD * self.n_slots:
+                self._grow_slots(cython.cast(cython.Py_ssize_t, self.n_slots * GROWTH) + 1)
+                slot = self._slot_of(key, tag)
             place = self.n
             self.n += 1
         else:
@@ -156,11 +165,12 @@ class Table:
                 return cython.NULL
             old = key_of(self.record(place))
             self._take_out(self._slot_of(old, self._tag_of(old)))
+            slot = self._slot_of(key, tag)
         record = self.record(place)
         memset(record, 0, self.stride * cython.sizeof(cython.float))
         memcpy(record, cython.address(key), 8)
         last_row(record)[0] = row
-        self._put(tag, place)
+        self.slots[slot].tag, self.slots[slot].place = tag, cython.cast(uint32_t, place + 1)
         return record
 
     def _put(self, tag, place):

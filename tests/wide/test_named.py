@@ -8,6 +8,7 @@ import pytest
 from river import checks, compose, feature_extraction
 
 from streamlasso import WideClassifier as ByNumber
+from streamlasso.core.wide.table import hash_of
 from streamlasso.river import WideClassifier, WideRegressor
 from support.wide import zipf_stream
 
@@ -173,6 +174,40 @@ def test_labels_of_numpy_are_plain():
 def test_counts_are_not_negative():
     with pytest.raises(ValueError, match="count"):
         WideRegressor("poisson").learn_one({"a": 1.0}, -1)
+
+
+def test_names_of_any_length_have_their_hash():
+    names = ["abcdefghij" * 4] + ["x" * n + "né" for n in range(20)]
+    names += ["abcdefghijklmnopqrstuvwxyz0123456789"[:n] for n in range(37)]
+    model = taught(WideClassifier(keep_names=True), [dict.fromkeys(names, 1.0), {"other": 1}], [0, 1])
+    k0, k1 = model.models_[0].name_key.tolist()
+    assert model.models_[0].names == {hash_of(name.encode(), k0, k1): name for name in [*names, "other"]}
+
+
+class Row:
+    pass
+
+
+def test_all_kinds_of_dicts_are_read_alike():
+    names = [f"n{j}" for j in range(40)]
+    model = WideClassifier()
+    others = [copy.deepcopy(model) for _ in range(3)]
+    for i in range(60):
+        x = {name: float(j % (i + 2)) for j, name in enumerate(names) if (i + j) % 3}
+        thinned = {**dict.fromkeys(names[:9], 2.0), "gone": 1.0, **x}
+        for name in ["gone", *names[:9]]:
+            del thinned[name]
+        thinned.update(x)
+        row = Row()  # The dicts of objects of one class share their names.
+        for name, value in x.items():
+            setattr(row, name, value)
+        mixed = {7: 1.0, **x}  # A dict that had another key has entries of another size.
+        del mixed[7]
+        model.learn_one(x, i % 2)
+        for other, same in zip(others, (thinned, vars(row), mixed), strict=True):
+            other.predict_proba_one(same)
+            other.learn_one(same, i % 2)
+    assert all(other.to_bytes() == model.to_bytes() for other in others)
 
 
 def test_words_of_a_text():

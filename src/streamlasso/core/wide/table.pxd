@@ -74,4 +74,5 @@ cdef inline float* state_of(float* record) noexcept nogil:
     return record + HEAD
 
 
-cdef uint64_t hashed(uint64_t k0, uint64_t k1, const unsigned char* text, Py_ssize_t length) noexcept nogil
+cdef uint64_t hashed(uint64_t k0, uint64_t k1, const unsigned char* text, Py_ssize_t length,
+                    bint after) noexcept nogil

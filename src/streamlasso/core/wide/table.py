@@ -292,8 +292,11 @@ class Table:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def hashed(k0, k1, text, length):
-    """SipHash-1-3 of a name: without the key (k0, k1) nobody can choose names that collide."""
+def hashed(k0, k1, text, length, after):
+    """SipHash-1-3 of a name: without the key (k0, k1) nobody can choose names that collide.
+
+    `after` says that the 8 bytes in front of it can be read, so that its end is read as one number.
+    """
     i: cython.Py_ssize_t
     m: uint64_t
     v: uint64_t[4]
@@ -306,9 +309,14 @@ def hashed(k0, k1, text, length):
         v[3] ^= m
         _sip_round(v)
         v[0] ^= m
-    m = cython.cast(uint64_t, length) << 56
-    for i in range(length % 8):
-        m |= cython.cast(uint64_t, text[length - length % 8 + i]) << (8 * i)
+    m = 0
+    if after or length >= 8:
+        memcpy(cython.address(m), text + length - 8, 8)
+        m = m >> (8 * (8 - length % 8)) if length % 8 > 0 else 0
+    else:
+        for i in range(length):
+            m |= cython.cast(uint64_t, text[i]) << (8 * i)
+    m |= cython.cast(uint64_t, length) << 56
     v[3] ^= m
     _sip_round(v)
     v[0] ^= m
@@ -345,6 +353,5 @@ def _sip_round(v: cython.pointer[uint64_t]) -> cython.void:
 
 def hash_of(name: bytes, k0: uint64_t, k1: uint64_t):
     """`hashed`, for Python: the test compares it with published values."""
-    return hashed(
-        k0, k1, cython.cast(cython.pointer[cython.const[cython.uchar]], cython.cast(cython.p_char, name)), len(name)
-    )
+    text: cython.p_char = name
+    return hashed(k0, k1, cython.cast(cython.pointer[cython.const[cython.uchar]], text), len(name), False)

@@ -11,7 +11,7 @@ from cython.cimports.libc.math import sqrt
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memset
-from cython.cimports.streamlasso.core.implicit import implicit_step
+from cython.cimports.streamlasso.core.implicit import implicit_root
 from cython.cimports.streamlasso.core.wide.lanes import LANES, MOST_EXPERTS, coin_room, learn, power_of_2, say
 
 from streamlasso.core.wide.experts import FAST, SLOW
@@ -26,6 +26,8 @@ for age in range(AGES):
     FADED_FAST[age], FADED_SLOW[age] = 0.5 ** (age / FAST / 2) - 1, 0.5 ** (age / SLOW / 2) - 1
 #: Squares of this are still far from the largest number in single precision.
 MOST_SLOPE = cython.declare(cython.double, 1e12)
+#: Of the steps of implicit experts, whose slopes are kept in single precision: the square of it does not show there.
+SETTLED = cython.declare(cython.double, 1e-4)
 BIAS_BETA = cython.declare(cython.double, 0.3)
 
 
@@ -143,12 +145,23 @@ class Ensemble:
         eta: cython.double = self.units.eta_of(self.m[e])
         length: cython.double = self.length[e] + (self.n - self.n_said) / self.lanes.beta[e]
         leverage: cython.double = weight * self.units.unit * self.rate * self.alpha[e] * length / self.units.steep
+        slope: cython.double = self.blend.slope[e]
         if self.units.quadratic:
-            # In closed form: `implicit_step` stops at steps that are small beside 1, and y has units.
+            # In closed form: `implicit_root` stops at steps that are small beside 1, and y has units.
             eta = self.units.eta_of(self.units.m_of((eta + leverage * y) / (1.0 + leverage)))
-        else:
-            eta = implicit_step(self.units.family, y, eta, leverage, self.units.low, self.units.high)
-        return self.units.family.slope_at(y, eta)
+            return self.units.family.slope_at(y, eta)
+        implicit_root(
+            self.units.family,
+            y,
+            eta,
+            leverage,
+            self.units.low,
+            self.units.high,
+            SETTLED,
+            cython.address(slope),
+            self.blend.curvature[e],
+        )
+        return slope
 
     def _learn_bias(self, g):
         """As `lanes.learn`, without a penalty; what forgets, forgets a row."""

@@ -273,6 +273,30 @@ def test_a_number_that_changes_in_place_is_read_again():
     assert model.to_bytes() == other.to_bytes()
 
 
+class Eraser:
+    """A number that empties its row when it is asked for."""
+
+    def __init__(self, row):
+        self.row = row
+
+    def __float__(self):
+        self.row.clear()
+        return 1.0
+
+
+def test_a_row_that_is_emptied_while_it_is_read_is_learnt_as_it_was():
+    model = taught(WideClassifier(keep_names=True), [{"a": 1.0}, {"b": 1.0}], [0, 1])
+    other = copy.deepcopy(model)
+    for i in range(40):
+        row = {f"first {i + j}": 1.0 for j in range(50)}
+        row["one"] = Eraser(row)
+        row.update({f"last {i + j}": 2.5 for j in range(50)})
+        other.learn_one({**row, "one": 1.0}, i % 2)
+        model.learn_one(row, i % 2)
+        assert row == {}
+    assert model.to_bytes() == other.to_bytes()
+
+
 def test_predictions_between_rows_of_other_models_and_looks_at_the_coefficients_change_no_bit():
     model = WideClassifier(keep_names=True)
     other = copy.deepcopy(model)

@@ -99,7 +99,7 @@ cdef class Entries:
                           const double[::1] values) except -1
     cdef int take_names(self, x, bint remember) except -1
     cdef int _walk(self, dict row, bint remember) except -1
-    cdef bint _take_other(self, PyObject* name, PyObject* given) except -1
+    cdef bint _take_other(self, dict row, PyObject* name, PyObject* given) except -1
     cdef void _add(self, void* name, double value, uint64_t key) noexcept
     cdef bint _is_last(self, dict row) noexcept
     cdef void _forget_last(self) noexcept

@@ -122,7 +122,7 @@ class Entries:
                 if fabs(value) <= _LARGEST_X:
                     self._add(name, value, hashed(self.k0, self.k1, text, length, True))
                     continue
-            plain = self._take_other(name, given) and plain
+            plain = self._take_other(row, name, given) and plain
         if remember and plain:
             self.version = wide_version(row)
             if self.version == 0:
@@ -131,7 +131,7 @@ class Entries:
                     Py_INCREF(cython.cast(object, self.last[i]))
         return 0
 
-    def _take_other(self, name_at, given_at):
+    def _take_other(self, row, name_at, given_at):
         """A feature that is not a float with an ASCII name; whether its value can be relied on not to change."""
         length: cython.Py_ssize_t = 0
         value: cython.double
@@ -144,8 +144,11 @@ class Entries:
             name, value = f"{name}={given}", 1.0
             self.made.append(name)
         else:
-            value = number_of(name, given)
             plain = type(given) is float or type(given) is int or type(given) is bool
+            if not (plain or isinstance(given, float)):
+                # Asked for its number, an object may change the row: a copy keeps what has been borrowed from it.
+                self.made.append(row.copy())
+            value = number_of(name, given)
         text = wide_utf8(name, cython.address(length))
         self._add(cython.cast(cython.p_void, name), value, hashed(self.k0, self.k1, text, length, False))
         return plain

@@ -8,6 +8,7 @@ import pytest
 from river import checks, compose, feature_extraction
 
 from streamlasso import WideClassifier as ByNumber
+from streamlasso.core.wide.table import hash_of
 from streamlasso.river import WideClassifier, WideRegressor
 from support.wide import zipf_stream
 
@@ -175,6 +176,40 @@ def test_counts_are_not_negative():
         WideRegressor("poisson").learn_one({"a": 1.0}, -1)
 
 
+def test_names_of_any_length_have_their_hash():
+    names = ["abcdefghij" * 4] + ["x" * n + "né" for n in range(20)]
+    names += ["abcdefghijklmnopqrstuvwxyz0123456789"[:n] for n in range(37)]
+    model = taught(WideClassifier(keep_names=True), [dict.fromkeys(names, 1.0), {"other": 1}], [0, 1])
+    k0, k1 = model.models_[0].name_key.tolist()
+    assert model.models_[0].names == {hash_of(name.encode(), k0, k1): name for name in [*names, "other"]}
+
+
+class Row:
+    pass
+
+
+def test_all_kinds_of_dicts_are_read_alike():
+    names = [f"n{j}" for j in range(40)]
+    model = WideClassifier()
+    others = [copy.deepcopy(model) for _ in range(3)]
+    for i in range(60):
+        x = {name: float(j % (i + 2)) for j, name in enumerate(names) if (i + j) % 3}
+        thinned = {**dict.fromkeys(names[:9], 2.0), "gone": 1.0, **x}
+        for name in ["gone", *names[:9]]:
+            del thinned[name]
+        thinned.update(x)
+        row = Row()  # The dicts of objects of one class share their names.
+        for name, value in x.items():
+            setattr(row, name, value)
+        mixed = {7: 1.0, **x}  # A dict that had another key has entries of another size.
+        del mixed[7]
+        model.learn_one(x, i % 2)
+        for other, same in zip(others, (thinned, vars(row), mixed), strict=True):
+            other.predict_proba_one(same)
+            other.learn_one(same, i % 2)
+    assert all(other.to_bytes() == model.to_bytes() for other in others)
+
+
 def test_words_of_a_text():
     words = feature_extraction.BagOfWords(lowercase=True)
     model = compose.Pipeline(words, WideClassifier())
@@ -235,6 +270,30 @@ def test_a_number_that_changes_in_place_is_read_again():
         box[()] = i
         model.learn_one({"a": box}, i % 3 == 0)
         other.learn_one({"a": float(i)}, i % 3 == 0)
+    assert model.to_bytes() == other.to_bytes()
+
+
+class Eraser:
+    """A number that empties its row when it is asked for."""
+
+    def __init__(self, row):
+        self.row = row
+
+    def __float__(self):
+        self.row.clear()
+        return 1.0
+
+
+def test_a_row_that_is_emptied_while_it_is_read_is_learnt_as_it_was():
+    model = taught(WideClassifier(keep_names=True), [{"a": 1.0}, {"b": 1.0}], [0, 1])
+    other = copy.deepcopy(model)
+    for i in range(40):
+        row = {f"first {i + j}": 1.0 for j in range(50)}
+        row["one"] = Eraser(row)
+        row.update({f"last {i + j}": 2.5 for j in range(50)})
+        other.learn_one({**row, "one": 1.0}, i % 2)
+        model.learn_one(row, i % 2)
+        assert row == {}
     assert model.to_bytes() == other.to_bytes()
 
 

@@ -18,18 +18,38 @@ def implicit_step(
     """The root of e = eta - a loss'(e), held within [low, high]; a is the leverage of the row.
 
     For a quadratic loss it is the eta after a step of recursive least squares; for any convex loss there is one root,
-    short of eta - a loss'(eta). By Newton steps; by halves where these leave the bracket or do not shrink fast.
+    short of eta - a loss'(eta).
     """
-    turn: cython.int
-    gap: cython.double
-    e: cython.double
-    step: cython.double
-    last: cython.double
-    far: cython.double
     slope: cython.double = 0.0
     curvature: cython.double = 0.0
     family.slopes_at(y, eta, cython.address(slope), cython.address(curvature))
-    far = eta - a * slope
+    return implicit_root(family, y, eta, a, low, high, SETTLED, cython.address(slope), curvature)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=True)
+def implicit_root(
+    family: Family,
+    y: cython.double,
+    eta: cython.double,
+    a: cython.double,
+    low: cython.double,
+    high: cython.double,
+    settled: cython.double,
+    slope: cython.p_double,
+    curvature: cython.double,
+) -> cython.double:
+    """The same where loss' and loss'' at eta are known; `slope` becomes that at the root, to the square of `settled`.
+
+    By Newton steps; by halves where these leave the bracket or do not shrink fast.
+    """
+    turn: cython.int
+    gap: cython.double
+    step: cython.double
+    e: cython.double
+    last: cython.double
+    far: cython.double = eta - a * slope[0]
     low, high = max(min(eta, far), low), min(max(eta, far), high)
     if not low < high:
         return high if far > eta else low
@@ -37,8 +57,8 @@ def implicit_step(
     last = high - low
     for turn in range(100):
         if e != eta:
-            family.slopes_at(y, e, cython.address(slope), cython.address(curvature))
-        gap = e - eta + a * slope
+            family.slopes_at(y, e, slope, cython.address(curvature))
+        gap = e - eta + a * slope[0]
         if gap < 0.0:
             low = e
         else:
@@ -48,6 +68,7 @@ def implicit_step(
             step = e - 0.5 * (low + high)
         e -= step
         last = fabs(step)
-        if last <= SETTLED * (1.0 + fabs(e)):
+        if last <= settled * (1.0 + fabs(e)):
             break
+    slope[0] -= curvature * step
     return e

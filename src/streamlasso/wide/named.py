@@ -119,6 +119,7 @@ class WideClassifier(_Named, base.Classifier):
         self.max_features = max_features
         self.keep_names = keep_names
         self.classes_: list[Hashable] = []
+        self._pair: tuple[Hashable, Hashable] | None = None
         self.models_ = [self._new_model(Binomial())]
 
     @property
@@ -127,6 +128,10 @@ class WideClassifier(_Named, base.Classifier):
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = ONE) -> None:
         """Learn a row of weight `w`."""
+        pair = self._pair
+        if pair is not None and w is ONE and (y is pair[0] or y is pair[1]):
+            self.models_[0].learn_named(x, 1.0 if y is pair[1] else 0.0, 1.0)
+            return
         weight = 1.0 if w is ONE else _weight(w)
         y = y.item() if isinstance(y, np.generic) else y
         known = y in self.classes_
@@ -150,14 +155,20 @@ class WideClassifier(_Named, base.Classifier):
         if len(self.classes_) >= 2:
             self.models_.append(self._new_model(Binomial()))
         self.classes_.append(y)
+        self._pair = self._two()
+
+    def _two(self) -> tuple[Hashable, Hashable] | None:
+        """The labels where there are two: most rows have one of these objects, and need no other look at it."""
+        return (self.classes_[0], self.classes_[1]) if len(self.classes_) == 2 else None
 
     def predict_proba_one(self, x: dict[Any, Any], **options: Any) -> dict[Any, float]:
         """The probability of each class, given a row."""
+        pair = self._pair
+        if pair is not None:
+            mean = self.models_[0].predict_named(x)
+            return {pair[0]: 1.0 - mean, pair[1]: mean}
         if len(self.classes_) < 2:
             return dict.fromkeys(self.classes_, 1.0)
-        if len(self.classes_) == 2:
-            mean = self.models_[0].predict_named(x)
-            return {self.classes_[0]: 1.0 - mean, self.classes_[1]: mean}
         means = [model.predict_named(x) for model in self.models_]
         total = sum(means)
         if total == 0:
@@ -183,6 +194,7 @@ class WideClassifier(_Named, base.Classifier):
         if len(self.models_) != (len(labels) if len(labels) > 2 else 1):
             raise KeyError("classes")
         self.classes_ = list(labels)
+        self._pair = self._two()
 
 
 class WideRegressor(_Named, base.Regressor):

@@ -29,7 +29,8 @@ from streamlasso.core.wide.single import Single
 M = TypeVar("M", Wide, Single, Wide | Single)
 
 MAGIC = b"SLWIDE\r\n"
-VERSION = 1
+#: 1, of unreleased versions, held n where r is now (`core/wide/lanes.pxd`).
+VERSION = 2
 HEAD = struct.Struct("<8sIIQ")
 #: The types that arrays may have.
 TYPES = {"<f4", "<f8", "<i8", "<u8", "|u1"}
@@ -59,6 +60,8 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     _, version, checksum, length = HEAD.unpack_from(data)
     if version > VERSION:
         raise ValueError(f"version {version} of the format is newer than this streamlasso: upgrade to open it")
+    if version < VERSION:
+        raise ValueError(f"version {version} of the format was never released: learn the model anew")
     if zlib.crc32(memoryview(data)[16:]) != checksum:
         raise ValueError(f"{len(data):,} bytes with a wrong checksum: {DAMAGED}")
     try:

@@ -16,6 +16,7 @@ cdef class Ensemble:
     cdef float* fast
     cdef float* slow
     cdef float* noted
+    cdef float* coins
     cdef Lanes lanes
     cdef Units units
     cdef readonly Blend blend

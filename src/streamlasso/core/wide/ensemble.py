@@ -11,21 +11,23 @@ from cython.cimports.libc.math import sqrt
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memset
-from cython.cimports.streamlasso.core.implicit import implicit_step
-from cython.cimports.streamlasso.core.wide.lanes import LANES, MOST_EXPERTS, learn, power_of_2, say
+from cython.cimports.streamlasso.core.implicit import implicit_root
+from cython.cimports.streamlasso.core.wide.lanes import LANES, MOST_EXPERTS, coin_room, learn, power_of_2, say
 
 from streamlasso.core.wide.experts import FAST, SLOW
 
-FAST_RATE = cython.declare(cython.float, 1.0 / FAST)
-SLOW_RATE = cython.declare(cython.float, 1.0 / SLOW)
-#: What is left, less 1, of features that were last seen not long ago.
+FAST_RATE = cython.declare(cython.float, 0.5 / FAST)
+SLOW_RATE = cython.declare(cython.float, 0.5 / SLOW)
+#: What is left of r, less 1, for features that were last seen not long ago.
 AGES = cython.declare(cython.Py_ssize_t, 1024)
 FADED_FAST = cython.declare(cython.float[1024])
 FADED_SLOW = cython.declare(cython.float[1024])
 for age in range(AGES):
-    FADED_FAST[age], FADED_SLOW[age] = 0.5 ** (age / FAST) - 1, 0.5 ** (age / SLOW) - 1
+    FADED_FAST[age], FADED_SLOW[age] = 0.5 ** (age / FAST / 2) - 1, 0.5 ** (age / SLOW / 2) - 1
 #: Squares of this are still far from the largest number in single precision.
 MOST_SLOPE = cython.declare(cython.double, 1e12)
+#: Of the steps of implicit experts, whose slopes are kept in single precision: the square of it does not show there.
+SETTLED = cython.declare(cython.double, 1e-4)
 BIAS_BETA = cython.declare(cython.double, 0.3)
 
 
@@ -40,19 +42,21 @@ class Ensemble:
         self.n = self.n_said = self.capacity = 0
         self.units = units
         self.blend = Blend(len(settings), units)
-        self.lanes.n = len(settings)
+        self.lanes.n, self.lanes.n_coins = len(settings), 0
         for e, each in enumerate(settings):
             self.alpha[e] = each["alpha"]
             self.implicit[e] = each["kind"] == "implicit"
             self.bias_alpha[e] = 1 if each["kind"] == "coin" else each["alpha"]
             self.bias_fade[e] = 0.5 ** (1 / each["half_life"]) if each["half_life"] else 1
             self.lanes.beta[e], self.lanes.lam[e] = each["beta"], each["lam"]
-            self.lanes.coin[e] = each["kind"] == "coin"
+            self.lanes.stays[e] = each["kind"] != "coin"
+            self.lanes.n_coins += each["kind"] == "coin"
             self.lanes.fast[e] = each["half_life"] == FAST
             self.lanes.slow[e] = each["half_life"] == SLOW
-        for e in range(len(settings) // LANES):
-            group = settings[e * LANES : (e + 1) * LANES]
-            self.lanes.bets[e] = any(each["kind"] == "coin" for each in group)
+        if self.lanes.n_coins > LANES or any(
+            each["kind"] == "coin" for each in settings[: -self.lanes.n_coins or None]
+        ):
+            raise ValueError(f"experts that bet come last, and are at most {LANES}")
         self.make_room(64)
 
     def __dealloc__(self):
@@ -62,6 +66,7 @@ class Ensemble:
         free(self.fast)
         free(self.slow)
         free(self.noted)
+        free(self.coins)
 
     # --- the features of a row --------------------------------------------------------------------------------------
 
@@ -76,20 +81,23 @@ class Ensemble:
         self.age = cython.cast(cython.pointer[uint32_t], resized(self.age, size * 4))
         self.fast = cython.cast(cython.p_float, resized(self.fast, size * 4))
         self.slow = cython.cast(cython.p_float, resized(self.slow, size * 4))
-        self.noted = cython.cast(cython.p_float, resized(self.noted, size * 8 * self.lanes.n))
+        self.noted = cython.cast(cython.p_float, resized(self.noted, size * 4 * self.lanes.n))
+        self.coins = cython.cast(cython.p_float, resized(self.coins, 4 * coin_room(size, self.lanes.n_coins)))
         self.capacity = size
         return 0
 
     def total(self, m, length):
         """What `lanes.say` gives for the features in place."""
         k: cython.Py_ssize_t
+        lanes: cython.pointer[Lanes]
         for k in range(self.n):
             if self.age[k] < AGES:
                 self.fast[k], self.slow[k] = FADED_FAST[self.age[k]], FADED_SLOW[self.age[k]]
             else:
                 self.fast[k] = power_of_2(-FAST_RATE * self.age[k]) - 1
                 self.slow[k] = power_of_2(-SLOW_RATE * self.age[k]) - 1
-        say(self.n, self.states, self.x, self.fast, self.slow, cython.address(self.lanes), self.noted, m, length)
+        lanes = cython.address(self.lanes)
+        say(self.n, self.states, self.x, self.fast, self.slow, lanes, self.noted, self.coins, m, length)
         self.n_said = self.n
 
     # --- a row ------------------------------------------------------------------------------------------------------
@@ -115,20 +123,21 @@ class Ensemble:
         k: cython.Py_ssize_t
         g: cython.double
         slopes: cython.float[16]
+        lanes: cython.pointer[Lanes] = cython.address(self.lanes)
         E: cython.Py_ssize_t = self.lanes.n
         self.blend.learn(y, self.m, weight)
         memset(slopes, 0, 64)
         for e in range(E):
             g = self._implicit_slope(e, y, weight) if self.implicit[e] else self.blend.slope[e]
             g = min(max(weight * g / self.units.steep, -MOST_SLOPE), MOST_SLOPE)
-            if self.lanes.coin[e] > 0:
+            if self.lanes.stays[e] == 0:
                 g = min(max(g, -1.0), 1.0)
             slopes[e] = g
         self._learn_bias(slopes)
         for k in range(self.n_said, self.n):
             self.fast[k] = self.slow[k] = 0
-            memset(self.noted + 2 * E * k, 0, 8 * E)
-        learn(self.n, self.states, self.x, self.fast, self.slow, cython.address(self.lanes), self.noted, slopes)
+            memset(self.noted + E * k, 0, 4 * E)
+        learn(self.n, self.states, self.x, self.fast, self.slow, lanes, self.noted, slopes)
         return 0
 
     def _implicit_slope(self, e, y, weight):
@@ -136,12 +145,23 @@ class Ensemble:
         eta: cython.double = self.units.eta_of(self.m[e])
         length: cython.double = self.length[e] + (self.n - self.n_said) / self.lanes.beta[e]
         leverage: cython.double = weight * self.units.unit * self.rate * self.alpha[e] * length / self.units.steep
+        slope: cython.double = self.blend.slope[e]
         if self.units.quadratic:
-            # In closed form: `implicit_step` stops at steps that are small beside 1, and y has units.
+            # In closed form: `implicit_root` stops at steps that are small beside 1, and y has units.
             eta = self.units.eta_of(self.units.m_of((eta + leverage * y) / (1.0 + leverage)))
-        else:
-            eta = implicit_step(self.units.family, y, eta, leverage, self.units.low, self.units.high)
-        return self.units.family.slope_at(y, eta)
+            return self.units.family.slope_at(y, eta)
+        implicit_root(
+            self.units.family,
+            y,
+            eta,
+            leverage,
+            self.units.low,
+            self.units.high,
+            SETTLED,
+            cython.address(slope),
+            self.blend.curvature[e],
+        )
+        return slope
 
     def _learn_bias(self, g):
         """As `lanes.learn`, without a penalty; what forgets, forgets a row."""

@@ -10,12 +10,58 @@ cdef extern from *:
     """
     #define wide_exact_float(o) PyFloat_CheckExact(o)
 
-    static CYTHON_INLINE const unsigned char* wide_utf8(PyObject* text, Py_ssize_t* length) {
-        if (PyUnicode_IS_COMPACT_ASCII(text)) {
-            *length = PyUnicode_GET_LENGTH(text);
-            return (const unsigned char*)PyUnicode_DATA(text);
+    /* ASCII text, and NULL for any other object. In front of it is the object's head: more than 8 bytes. */
+    static CYTHON_INLINE const unsigned char* wide_ascii(PyObject* name, Py_ssize_t* length) {
+        if (!PyUnicode_CheckExact(name) || !PyUnicode_IS_COMPACT_ASCII(name))
+            return NULL;
+        *length = PyUnicode_GET_LENGTH(name);
+        return (const unsigned char*)PyUnicode_DATA(name);
+    }
+
+    #if defined(__GNUC__)
+    #define WIDE_NEAR(name) (__builtin_prefetch(name), __builtin_prefetch((const char*)(name) + 64))
+    #else
+    #define WIDE_NEAR(name) ((void)0)
+    #endif
+
+    /* The names and values of a dict, borrowed; the names are prefetched. PyDict_Next reads the hash of each name in
+       turn, and so waits for the memory of one after another. Where CPython's dicts are known, and have names only, their
+       entries are read directly. */
+    #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED) && \
+        !defined(PYPY_VERSION) && !defined(Py_LIMITED_API)
+    typedef struct {
+        Py_ssize_t refcount;
+        uint8_t log2_size, log2_index_bytes, kind;
+        uint32_t version;
+        Py_ssize_t usable, n;
+        char indices[];
+    } wide_keys;
+
+    static CYTHON_INLINE Py_ssize_t wide_items(PyObject* row, PyObject** items) {
+        const wide_keys* keys = (const wide_keys*)((PyDictObject*)row)->ma_keys;
+        PyObject *name, *value;
+        Py_ssize_t n = 0, at = 0;
+        if (keys->kind == 1 && ((PyDictObject*)row)->ma_values == NULL) {
+            PyObject* const* entry = (PyObject* const*)(keys->indices + ((size_t)1 << keys->log2_index_bytes));
+            for (; at < keys->n; at++, entry += 2)
+                if (entry[1] != NULL) {
+                    WIDE_NEAR(entry[0]);
+                    items[2 * n] = entry[0];
+                    items[2 * n++ + 1] = entry[1];
+                }
+            return n;
         }
-        return (const unsigned char*)PyUnicode_AsUTF8AndSize(text, length);
+    #else
+    static CYTHON_INLINE Py_ssize_t wide_items(PyObject* row, PyObject** items) {
+        PyObject *name, *value;
+        Py_ssize_t n = 0, at = 0;
+    #endif
+        while (PyDict_Next(row, &at, &name, &value)) {
+            WIDE_NEAR(name);
+            items[2 * n] = name;
+            items[2 * n++ + 1] = value;
+        }
+        return n;
     }
 
     /* A number that no other dict has had, nor this one before it changed; 0 where Python keeps none. */
@@ -30,7 +76,11 @@ cdef extern from *:
     """
     uint64_t wide_version(object row) noexcept
     bint wide_exact_float(PyObject* given) noexcept
-    const unsigned char* wide_utf8(object text, Py_ssize_t* length) except NULL
+    double wide_float "PyFloat_AS_DOUBLE" (PyObject* given) noexcept
+    const unsigned char* wide_ascii(PyObject* name, Py_ssize_t* length) noexcept
+    const unsigned char* wide_utf8 "(const unsigned char*)PyUnicode_AsUTF8AndSize" (object text,
+                                                                                    Py_ssize_t* length) except NULL
+    Py_ssize_t wide_items(object row, PyObject** items) noexcept
 
 
 @cython.final
@@ -49,6 +99,8 @@ cdef class Entries:
                           const double[::1] values) except -1
     cdef int take_names(self, x, bint remember) except -1
     cdef int _walk(self, dict row, bint remember) except -1
+    cdef bint _take_other(self, dict row, PyObject* name, PyObject* given) except -1
+    cdef void _add(self, void* name, double value, uint64_t key) noexcept
     cdef bint _is_last(self, dict row) noexcept
     cdef void _forget_last(self) noexcept
     cdef void _sort(self) noexcept nogil

@@ -17,15 +17,14 @@ from cython.cimports.libc.math import fabs
 from cython.cimports.libc.stdint import uint64_t
 from cython.cimports.libc.stdlib import free, qsort, realloc
 from cython.cimports.libc.string import memset
-from cython.cimports.streamlasso.core.wide.table import hashed, wide_prefetch
+from cython.cimports.streamlasso.core.wide.table import hashed
 
 #: Values beyond this, or smaller than its inverse, do not fit single precision.
 LARGEST_X, LEAST_X = 1e30, 1e-30
 _LARGEST_X = cython.declare(cython.double, LARGEST_X)
 _LEAST_X = cython.declare(cython.double, LEAST_X)
-#: Entries are sorted into this many buckets by the first bits of their keys; so many in a bucket are sorted one by one.
-BUCKETS = cython.declare(cython.Py_ssize_t, 256)
-FEW = cython.declare(cython.Py_ssize_t, 32)
+#: Longer rows are sorted by the C library.
+MANY = cython.declare(cython.Py_ssize_t, 8192)
 
 
 @cython.cclass
@@ -107,46 +106,23 @@ class Entries:
 
     def _walk(self, row, remember):
         i: cython.Py_ssize_t
-        n: cython.Py_ssize_t = 0
-        seen: cython.Py_ssize_t = 0
-        at: cython.Py_ssize_t = 0
         length: cython.Py_ssize_t = 0
         value: cython.double
         text: cython.pointer[cython.const[cython.uchar]]
-        name_at: cython.pointer[PyObject] = cython.NULL
-        given_at: cython.pointer[PyObject] = cython.NULL
+        name: cython.pointer[PyObject]
+        given: cython.pointer[PyObject]
         plain: cython.bint = True
+        seen: cython.Py_ssize_t = wide_items(row, self.last)
         self.n = 0
-        while PyDict_Next(row, cython.address(at), cython.address(name_at), cython.address(given_at)):
-            self.last[2 * seen], self.last[2 * seen + 1] = name_at, given_at
-            wide_prefetch(name_at)
-            wide_prefetch(cython.cast(cython.p_char, name_at) + 64)
-            seen += 1
         for i in range(seen):
-            name_at, given_at = self.last[2 * i], self.last[2 * i + 1]
-            name = cython.cast(object, name_at)
-            if type(name) is not str:
-                raise ValueError(f"x has the key {name!r}: names of features are strings; nothing was learnt.")
-            if wide_exact_float(given_at):
-                value = cython.cast(float, cython.cast(object, given_at))
-                if not fabs(value) <= _LARGEST_X:
-                    number_of(name, cython.cast(object, given_at))
-            else:
-                given = cython.cast(object, given_at)
-                if type(given) is str:
-                    name, value = f"{name}={given}", 1.0
-                    self.made.append(name)
-                else:
-                    value = number_of(name, given)
-                    plain = plain and (type(given) is int or type(given) is bool)
-            if fabs(value) < _LEAST_X:
-                continue
-            text = wide_utf8(name, cython.address(length))
-            self.all[n].key = hashed(self.k0, self.k1, text, length)
-            self.all[n].value = value
-            self.all[n].name = cython.cast(cython.p_void, name)
-            n += 1
-        self.n = n
+            name, given = self.last[2 * i], self.last[2 * i + 1]
+            text = wide_ascii(name, cython.address(length))
+            if text != cython.NULL and wide_exact_float(given):
+                value = wide_float(given)
+                if fabs(value) <= _LARGEST_X:
+                    self._add(name, value, hashed(self.k0, self.k1, text, length, True))
+                    continue
+            plain = self._take_other(row, name, given) and plain
         if remember and plain:
             self.version = wide_version(row)
             if self.version == 0:
@@ -154,6 +130,34 @@ class Entries:
                 for i in range(2 * seen):
                     Py_INCREF(cython.cast(object, self.last[i]))
         return 0
+
+    def _take_other(self, row, name_at, given_at):
+        """A feature that is not a float with an ASCII name; whether its value can be relied on not to change."""
+        length: cython.Py_ssize_t = 0
+        value: cython.double
+        text: cython.pointer[cython.const[cython.uchar]]
+        plain: cython.bint = True
+        name, given = cython.cast(object, name_at), cython.cast(object, given_at)
+        if type(name) is not str:
+            raise ValueError(f"x has the key {name!r}: names of features are strings; nothing was learnt.")
+        if type(given) is str:
+            name, value = f"{name}={given}", 1.0
+            self.made.append(name)
+        else:
+            plain = type(given) is float or type(given) is int or type(given) is bool
+            if not (plain or isinstance(given, float)):
+                # Asked for its number, an object may change the row: a copy keeps what has been borrowed from it.
+                self.made.append(row.copy())
+            value = number_of(name, given)
+        text = wide_utf8(name, cython.address(length))
+        self._add(cython.cast(cython.p_void, name), value, hashed(self.k0, self.k1, text, length, False))
+        return plain
+
+    def _add(self, name, value, key):
+        """An entry, unless its value is 0."""
+        one: cython.pointer[Entry] = self.all + self.n
+        one.key, one.value, one.name = key, value, name
+        self.n += fabs(value) >= _LEAST_X
 
     def _is_last(self, row):
         """Whether the dict is the last one, or holds its objects in the same order."""
@@ -179,42 +183,37 @@ class Entries:
     # --- their order ------------------------------------------------------------------------------------------------
 
     def _sort(self):
-        """By key. Keys are hashes, so the first bits cut a row into small buckets."""
+        """By key. Keys are hashes: the first bits put most of them in their place, and few are left to exchange."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        bits: cython.int = 4 if self.n <= 64 else 8
+        bits: cython.int = 6 if self.n <= 24 else (8 if self.n <= 96 else 10)
         n_buckets: cython.Py_ssize_t = 1 << bits
-        count: cython.Py_ssize_t[257]
-        start: cython.Py_ssize_t = 0
+        count: cython.uint[1025]
         swap: cython.pointer[Entry]
-        if self.n <= 8:
-            _insert(self.all, self.n)
+        if self.n > MANY:
+            qsort(self.all, self.n, cython.sizeof(Entry), _by_key)
             return
-        memset(count, 0, (n_buckets + 1) * cython.sizeof(cython.Py_ssize_t))
-        for i in range(self.n):
-            count[(self.all[i].key >> (64 - bits)) + 1] += 1
-        for i in range(n_buckets):
-            count[i + 1] += count[i]
-        for i in range(self.n):
-            j = self.all[i].key >> (64 - bits)
-            self.spare[count[j]] = self.all[i]
-            count[j] += 1
-        swap = self.all
-        self.all = self.spare
-        self.spare = swap
-        for i in range(n_buckets):
-            if count[i] - start > FEW:
-                qsort(self.all + start, count[i] - start, cython.sizeof(Entry), _by_key)
-            else:
-                _insert(self.all + start, count[i] - start)
-            start = count[i]
+        if self.n > 8:
+            memset(count, 0, (n_buckets + 1) * cython.sizeof(cython.uint))
+            for i in range(self.n):
+                count[(self.all[i].key >> (64 - bits)) + 1] += 1
+            for i in range(n_buckets):
+                count[i + 1] += count[i]
+            for i in range(self.n):
+                j = self.all[i].key >> (64 - bits)
+                self.spare[count[j]] = self.all[i]
+                count[j] += 1
+            swap = self.all
+            self.all = self.spare
+            self.spare = swap
+        _insert(self.all, self.n)
 
 
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _insert(entries: cython.pointer[Entry], n: cython.Py_ssize_t) -> cython.void:
-    """Sort a few."""
+    """Sort what is nearly in order."""
     i: cython.Py_ssize_t
     j: cython.Py_ssize_t
     one: Entry

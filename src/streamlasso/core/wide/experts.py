@@ -1,4 +1,4 @@
-"""The experts of the sparse engine: what they differ in (`lanes.py` has the formulas)."""
+"""The experts of the sparse engine: what they differ in (`lanes.pxd` has the formulas)."""
 
 from typing import Any
 

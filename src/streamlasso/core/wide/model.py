@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One row: find its features, ask the experts, learn.
 
-x is divided by the largest |x| of its feature so far, so units do not matter; where that grows, z and n are brought
+x is divided by the largest |x| of its feature so far, so units do not matter; where that grows, z and r are brought
 to the new unit. The rate of the row, by which the steps of all experts are multiplied, is
 
     sqrt(t / N)        N = sum over t rows of 1 + |x|^2
@@ -179,7 +179,7 @@ class Wide(SparseRows):
             top, size = largest(one.record)[0], fabs(one.value)
             if size > top:
                 state = self.spare + 2 * self.n_experts * i
-                shrink(state_of(one.record), state, self.n_experts, top / size)
+                shrink(state_of(one.record), state, 2 * self.n_experts, top / size)
                 top = size
             self.more += put(
                 self.experts, state, cython.cast(cython.float, one.value) / top, row - last_row(one.record)[0]
@@ -192,15 +192,16 @@ class Wide(SparseRows):
         row: uint32_t = cython.cast(uint32_t, self.n_seen)
         one: cython.pointer[Entry]
         size: cython.float
+        state: cython.p_float
         for i in range(n):
             one = self.row.all + i
             if one.record != cython.NULL:
                 last_row(one.record)[0] = row
-                size = fabs(one.value)
+                size, state = fabs(one.value), state_of(one.record)
                 if size > largest(one.record)[0]:
-                    shrink(state_of(one.record), state_of(one.record), self.n_experts, largest(one.record)[0] / size)
+                    shrink(state, state, 2 * self.n_experts, largest(one.record)[0] / size)
                     largest(one.record)[0] = size
-                    self.experts.states[k] = state_of(one.record)
+                    self.experts.states[k] = state
                 k += 1
         if k == n or self.nursery is not None:
             return 0
@@ -234,7 +235,7 @@ class Wide(SparseRows):
             largest(record)[0] = fabs(one.value)
             for j in range(self.n_experts):
                 k = z_place(j)
-                state_of(record)[k], state_of(record)[k + LANES] = z, v
+                state_of(record)[k], state_of(record)[k + LANES] = z, sqrt(v)
         return 0
 
     # --- what it is -------------------------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ class Wide(SparseRows):
         values, spreads = np.zeros(self.table.n), np.zeros(self.table.n)
         value: cython.double[::1] = values
         spread: cython.double[::1] = spreads
-        slopes: cython.double = max(self.experts.bias_n[0], 1e-300)
+        slopes: cython.double = sqrt(max(self.experts.bias_n[0], 1e-300))
         p: cython.double[::1] = self.experts.proportions(self._rate())[0]
         for i in range(self.table.n):
             record = self.table.record(i)
@@ -265,7 +266,7 @@ class Wide(SparseRows):
             for e in range(self.n_experts):
                 value[i] += p[e] * total[e]
             value[i] /= largest(record)[0]
-            spread[i] = largest(record)[0] * min(sqrt(state_of(record)[LANES] / slopes), 1.0)
+            spread[i] = largest(record)[0] * min(state_of(record)[LANES] / slopes, 1.0)
         return self.table.keys(), values, spreads
 
     @property
@@ -339,10 +340,7 @@ def revive(settings, state, names=None):
 
 
 def shrink(state, out, n, ratio):
-    """z and n as if x had been divided by the larger number from the start."""
-    j: cython.Py_ssize_t
+    """z and r as if x had been divided by the larger number from the start."""
     k: cython.Py_ssize_t
-    for j in range(n):
-        k = z_place(j)
+    for k in range(n):
         out[k] = ratio * state[k]
-        out[k + LANES] = ratio * ratio * state[k + LANES]

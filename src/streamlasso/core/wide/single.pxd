@@ -12,7 +12,7 @@ from streamlasso.tuners.base cimport Tuner
 #: Of one feature: z and n, and how both change with lam.
 cdef struct Evidence:
     double z, n, dz, dn
-    float seen  # n again, where the table looks for it
+    float seen  # sqrt(n), where the table looks for it
     float unused
 
 

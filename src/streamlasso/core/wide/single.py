@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One model whose lam moves along its own derivative: the paper's idea, for millions of features.
 
-The model is one expert of `lanes.py`, in double precision. The derivative of everything that it remembers with respect
+The model is one expert of `lanes.pxd`, in double precision. The derivative of everything that it remembers with respect
 to lam is carried along, by the chain rule, at the same cost again: with b = -a sign(z) s / (beta + r), s = |z| - lam r
 and r = sqrt(n),
 
@@ -30,7 +30,7 @@ FIRST_LAM = 0.6
 
 @cython.cclass
 class Single(SparseRows):
-    """A model of numbered features with one lam. `alpha` and `beta` are those of `lanes.py`."""
+    """A model of numbered features with one lam. `alpha` and `beta` are those of `lanes.pxd`."""
 
     def __cinit__(self, family, tuner, most=MOST, fixed_units=True, alpha=0.5, beta=1.0):
         self.settings = dict(family=family, tuner=tuner, most=most, fixed_units=fixed_units, alpha=alpha, beta=beta)
@@ -172,7 +172,7 @@ class Single(SparseRows):
         dr: cython.double
         one.n += g * g * x * x
         one.dn += 2.0 * g * dg * x * x
-        one.seen = one.n
+        one.seen = sqrt(one.n)
         r = sqrt(one.n)
         dr = 0.5 * one.dn / r if r > 0.0 else 0.0
         if share.q != 0.0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-#: Numbers in front of a record's state, and experts side by side in it: z of so many, then their n.
+#: Numbers in front of a record's state, and experts side by side in it: z of so many, then their r.
 HEAD, LANES = 4, 8
 #: Of the blend (`blend.py`).
 N_MIXTURES, N_STACKS = 2, 2
@@ -26,7 +26,7 @@ def refuse_misfit(state: Mapping[str, np.ndarray], n_experts: int, n_blend: int)
 
 
 def _refuse_records(records: np.ndarray, width: int) -> None:
-    """They are finite, squares are not negative, largest values positive."""
+    """They are finite, roots are not negative, largest values positive."""
     if records.ndim != 2 or records.shape[1] != width or records.dtype != np.float32:
         raise ValueError("the features do not fit the settings")
     evidence = _evidence(records)
@@ -37,7 +37,7 @@ def _refuse_records(records: np.ndarray, width: int) -> None:
 
 
 def _evidence(records: np.ndarray) -> Any:
-    """(feature, group of experts, z and n, expert), within the records."""
+    """(feature, group of experts, z and r, expert), within the records."""
     return records[:, HEAD:].reshape(len(records), (records.shape[1] - HEAD) // (2 * LANES), 2, LANES)
 
 

@@ -45,6 +45,7 @@ cdef class Table:
     cdef float** chunks
 
     cdef void find(self, Entry* entries, Py_ssize_t n) noexcept nogil
+    cdef float* _found(self, uint64_t key, uint32_t tag) noexcept nogil
     cdef float* insert(self, uint64_t key, uint32_t tag, uint32_t row) except? NULL nogil
     cdef float* record(self, Py_ssize_t place) noexcept nogil
     cdef uint32_t _tag_of(self, uint64_t key) noexcept nogil
@@ -73,4 +74,5 @@ cdef inline float* state_of(float* record) noexcept nogil:
     return record + HEAD
 
 
-cdef uint64_t hashed(uint64_t k0, uint64_t k1, const unsigned char* text, Py_ssize_t length) noexcept nogil
+cdef uint64_t hashed(uint64_t k0, uint64_t k1, const unsigned char* text, Py_ssize_t length,
+                    bint after) noexcept nogil

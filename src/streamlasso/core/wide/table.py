@@ -10,7 +10,7 @@ A row looks its keys up together: the slots of all are prefetched, then the reco
 misses overlap; only then are keys compared.
 
 With `most` features there, the least useful of SAMPLE that the hand points at makes room: the one with the least
-evidence (the first expert's n, see `lanes.py`) per row since it was last seen. One that is in the current row stays.
+evidence (the first expert's r^2, see `lanes.pxd`) per row since it was last seen. One that is in the current row stays.
 """
 
 import os
@@ -81,18 +81,26 @@ class Table:
     def find(self, entries, n):
         """Tag and record of each entry."""
         i: cython.Py_ssize_t
-        slot: cython.Py_ssize_t
+        record: cython.p_float
         for i in range(n):
             entries[i].tag = self._tag_of(entries[i].key)
             wide_prefetch(self.slots + self._home_of(entries[i].tag))
         for i in range(n):
-            entries[i].record = self._first_of(entries[i].tag)
+            record = self._first_of(entries[i].tag)
+            entries[i].record = record
+            if record != cython.NULL:
+                wide_prefetch(record)
+                wide_prefetch(record + 16)
+                wide_prefetch(record + self.stride - 1)
         for i in range(n):
-            if entries[i].record != cython.NULL and key_of(entries[i].record) != entries[i].key:
-                slot = self._slot_of(entries[i].key, entries[i].tag)
-                entries[i].record = cython.NULL
-                if self.slots[slot].place != 0:
-                    entries[i].record = self.record(self.slots[slot].place - 1)
+            record = entries[i].record
+            if record != cython.NULL and key_of(record) != entries[i].key:
+                entries[i].record = self._found(entries[i].key, entries[i].tag)
+
+    def _found(self, key, tag):
+        """The record of a key, or NULL."""
+        slot: cython.Py_ssize_t = self._slot_of(key, tag)
+        return self.record(self.slots[slot].place - 1) if self.slots[slot].place != 0 else cython.NULL
 
     def _tag_of(self, key):
         """A different one in every process."""
@@ -106,20 +114,20 @@ class Table:
         return (cython.cast(uint64_t, tag) * self.n_slots) >> 32
 
     def _first_of(self, tag):
-        """The first record with this tag, prefetched, without a look at its key; NULL where there is none."""
+        """The first record with this tag, without a look at its key; NULL where there is none. It is mostly within
+        four slots, which are compared without branches that could go either way."""
         i: cython.Py_ssize_t = self._home_of(tag)
-        k: cython.Py_ssize_t = 0
-        record: cython.p_float
+        k: cython.Py_ssize_t = 3
+        near: cython.pointer[Slot] = self.slots + i
+        if i + 4 <= self.n_slots:
+            k = 2 if near[2].tag == tag else k
+            k = 1 if near[1].tag == tag else k
+            k = 0 if near[0].tag == tag else k
+            if near[k].tag == tag and near[k].place != 0:
+                return self.record(near[k].place - 1)
         while self.slots[i].place != 0 and self.slots[i].tag != tag:
             i = i + 1 if i + 1 < self.n_slots else 0
-        if self.slots[i].place == 0:
-            return cython.NULL
-        record = self.record(self.slots[i].place - 1)
-        while k < self.stride:
-            wide_prefetch(record + k)
-            k += 16
-        wide_prefetch(record + self.stride - 1)
-        return record
+        return self.record(self.slots[i].place - 1) if self.slots[i].place != 0 else cython.NULL
 
     def _slot_of(self, key, tag):
         """The slot of a key, or the empty one where the search for it ends."""
@@ -144,10 +152,11 @@ class Table:
         if self.slots[slot].place != 0:
             return self.record(self.slots[slot].place - 1)
         if self.n < self.most:
-            if self.n + 1 > LOAD * self.n_slots:
-                self._grow_slots(cython.cast(cython.Py_ssize_t, self.n_slots * GROWTH) + 1)
             if self.n == self.room:
                 self._grow_chunks()
+            if self.n + 1 > LOAD * self.n_slots:
+                self._grow_slots(cython.cast(cython.Py_ssize_t, self.n_slots * GROWTH) + 1)
+                slot = self._slot_of(key, tag)
             place = self.n
             self.n += 1
         else:
@@ -156,11 +165,12 @@ class Table:
                 return cython.NULL
             old = key_of(self.record(place))
             self._take_out(self._slot_of(old, self._tag_of(old)))
+            slot = self._slot_of(key, tag)
         record = self.record(place)
         memset(record, 0, self.stride * cython.sizeof(cython.float))
         memcpy(record, cython.address(key), 8)
         last_row(record)[0] = row
-        self._put(tag, place)
+        self.slots[slot].tag, self.slots[slot].place = tag, cython.cast(uint32_t, place + 1)
         return record
 
     def _put(self, tag, place):
@@ -198,7 +208,9 @@ class Table:
         for i in range(min(SAMPLE, self.n)):
             record = self.record(self.hand)
             if last_row(record)[0] != row:
-                use = (state_of(record)[8] + 1e-9) / cython.cast(uint32_t, row - last_row(record)[0])
+                use = (state_of(record)[8] * state_of(record)[8] + 1e-9) / cython.cast(
+                    uint32_t, row - last_row(record)[0]
+                )
                 if best < 0 or use < least:
                     best, least = self.hand, use
             self.hand = self.hand + 1 if self.hand + 1 < self.n else 0
@@ -280,8 +292,11 @@ class Table:
 # --- names ------------------------------------------------------------------------------------------------------------
 
 
-def hashed(k0, k1, text, length):
-    """SipHash-1-3 of a name: without the key (k0, k1) nobody can choose names that collide."""
+def hashed(k0, k1, text, length, after):
+    """SipHash-1-3 of a name: without the key (k0, k1) nobody can choose names that collide.
+
+    `after` says that the 8 bytes in front of it can be read, so that its end is read as one number.
+    """
     i: cython.Py_ssize_t
     m: uint64_t
     v: uint64_t[4]
@@ -294,9 +309,14 @@ def hashed(k0, k1, text, length):
         v[3] ^= m
         _sip_round(v)
         v[0] ^= m
-    m = cython.cast(uint64_t, length) << 56
-    for i in range(length % 8):
-        m |= cython.cast(uint64_t, text[length - length % 8 + i]) << (8 * i)
+    m = 0
+    if after or length >= 8:
+        memcpy(cython.address(m), text + length - 8, 8)
+        m = m >> (8 * (8 - length % 8)) if length % 8 > 0 else 0
+    else:
+        for i in range(length):
+            m |= cython.cast(uint64_t, text[i]) << (8 * i)
+    m |= cython.cast(uint64_t, length) << 56
     v[3] ^= m
     _sip_round(v)
     v[0] ^= m
@@ -333,6 +353,5 @@ def _sip_round(v: cython.pointer[uint64_t]) -> cython.void:
 
 def hash_of(name: bytes, k0: uint64_t, k1: uint64_t):
     """`hashed`, for Python: the test compares it with published values."""
-    return hashed(
-        k0, k1, cython.cast(cython.pointer[cython.const[cython.uchar]], cython.cast(cython.p_char, name)), len(name)
-    )
+    text: cython.p_char = name
+    return hashed(k0, k1, cython.cast(cython.pointer[cython.const[cython.uchar]], text), len(name), False)

@@ -24,38 +24,10 @@ cdef extern from *:
     #define WIDE_NEAR(name) ((void)0)
     #endif
 
-    /* The names and values of a dict, borrowed; the names are prefetched. PyDict_Next reads the hash of each name in
-       turn, and so waits for the memory of one after another. Where CPython's dicts are known, and have names only, their
-       entries are read directly. */
-    #if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED) && \
-        !defined(PYPY_VERSION) && !defined(Py_LIMITED_API)
-    typedef struct {
-        Py_ssize_t refcount;
-        uint8_t log2_size, log2_index_bytes, kind;
-        uint32_t version;
-        Py_ssize_t usable, n;
-        char indices[];
-    } wide_keys;
-
-    static CYTHON_INLINE Py_ssize_t wide_items(PyObject* row, PyObject** items) {
-        const wide_keys* keys = (const wide_keys*)((PyDictObject*)row)->ma_keys;
-        PyObject *name, *value;
-        Py_ssize_t n = 0, at = 0;
-        if (keys->kind == 1 && ((PyDictObject*)row)->ma_values == NULL) {
-            PyObject* const* entry = (PyObject* const*)(keys->indices + ((size_t)1 << keys->log2_index_bytes));
-            for (; at < keys->n; at++, entry += 2)
-                if (entry[1] != NULL) {
-                    WIDE_NEAR(entry[0]);
-                    items[2 * n] = entry[0];
-                    items[2 * n++ + 1] = entry[1];
-                }
-            return n;
-        }
-    #else
+    /* The names and values of a dict, borrowed; the names are prefetched. */
     static CYTHON_INLINE Py_ssize_t wide_items(PyObject* row, PyObject** items) {
         PyObject *name, *value;
         Py_ssize_t n = 0, at = 0;
-    #endif
         while (PyDict_Next(row, &at, &name, &value)) {
             WIDE_NEAR(name);
             items[2 * n] = name;

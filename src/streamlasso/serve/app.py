@@ -49,12 +49,14 @@ def application(service: Service, page: dict[str, PageFile], largest: int) -> Li
     @post("/models/{name:str}/predict", status_code=200, operation_class=operation(PredictBody))
     async def predict(request: Request, name: Name, body: bytes) -> Response[bytes]:
         """Predict a row or several. A row with an id waits for its label."""
-        return Response(await direct.predict(service, name, _right(request), None, body), media_type=JSON)
+        return Response(
+            await direct.answered(direct.predict, service, name, _right(request), None, body), media_type=JSON
+        )
 
     @post("/models/{name:str}/learn", status_code=200, operation_class=operation(LearnBody))
     async def learn(name: Name, body: bytes, key: Key = None) -> Response[bytes]:
         """Learn a row or several, after predicting each. When this answers, the rows are on disk."""
-        return Response(await direct.learn(service, name, None, key, body), media_type=JSON)
+        return Response(await direct.answered(direct.learn, service, name, None, key, body), media_type=JSON)
 
     @post("/models/{name:str}/stream", status_code=200, request_max_body_size=None, operation_class=STREAM)
     async def stream(request: Request, name: Name, key: Key = None) -> Response[bytes]:

@@ -84,7 +84,7 @@ class Guard:
 
         try:
             headers = dict(scope["headers"])
-            scope["right"] = self._checked(scope, headers)
+            scope["right"] = self.checked(scope, headers)
             if path == "/session":
                 await self._session(scope, headers, with_headers)
                 return
@@ -95,7 +95,7 @@ class Guard:
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
-    def _checked(self, scope: Scope, headers: dict[bytes, bytes]) -> str | None:
+    def checked(self, scope: Scope, headers: dict[bytes, bytes]) -> str | None:
         """The right of the sender, if the request may go on."""
         self._check_place(headers)
         self._check_body(scope, headers)
@@ -135,7 +135,10 @@ class Guard:
             raise Problem(415, f"the body must be {wanted}: say so with Content-Type")
         length = headers.get(b"content-length", b"0")
         if not streams and length.isdigit() and int(length) > self.largest:
-            raise Problem(413, f"the body has more than {self.largest:,} bytes: send fewer rows at a time")
+            raise self.too_large()
+
+    def too_large(self) -> Problem:
+        return Problem(413, f"the body has more than {self.largest:,} bytes: send fewer rows at a time")
 
     def _right(self, scope: Scope, headers: dict[bytes, bytes], token: str | None, method: str) -> str | None:
         """By the token; for what only reads, also by the cookie of a session."""
@@ -203,17 +206,27 @@ def needed_right(method: str, path: str) -> str:
 
 
 async def refuse(problem: Problem, send: Send) -> None:
+    status, body, more, media_type = refusal(problem)
+    await respond(status, body, send, more, media_type)
+
+
+def refusal(problem: Problem) -> tuple[int, bytes, list[tuple[bytes, bytes]], bytes]:
+    """Status, body, headers and media type."""
     more = [(b"retry-after", str(problem.more["retry_after"]).encode())] if "retry_after" in problem.more else []
     more += [(b"www-authenticate", b"Bearer")] if problem.status == 401 else []
-    await respond(problem.status, msgspec.json.encode(problem.body()), send, more, MEDIA_TYPE)
+    return problem.status, msgspec.json.encode(problem.body()), more, MEDIA_TYPE.encode()
 
 
 async def respond(
-    status: int, body: bytes, send: Send, more: Iterable[tuple[bytes, bytes]] = (), media_type: str = "application/json"
+    status: int,
+    body: bytes,
+    send: Send,
+    more: Iterable[tuple[bytes, bytes]] = (),
+    media_type: bytes = b"application/json",
 ) -> None:
     headers = [*more, (b"content-length", str(len(body)).encode())]
     if body:
-        headers.append((b"content-type", media_type.encode()))
+        headers.append((b"content-type", media_type))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from streamlasso.serve.jobs import Promise, Worker, keep_all, logger
+from streamlasso.serve.jobs import Awaited, Promise, Worker, keep_all, logger
 from streamlasso.serve.live import Entry, LearnJob, Live, PredictJob
 from streamlasso.serve.problems import Full, Problem
 from streamlasso.serve.rows import JsonRows, Row, Value
@@ -48,7 +48,7 @@ class Writer(Worker):
     def log(self, jobs: list[LearnJob], then: Callable[[list[LearnJob]], None]) -> None:
         """Put the jobs into the log; those that are not refused go on."""
         ready: list[LearnJob] = []
-        refused: list[Promise] = []
+        refused: list[Awaited] = []
         added: list[tuple[int, str]] = []
         self.part += 1
         n_before = self.n_logged

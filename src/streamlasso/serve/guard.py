@@ -9,6 +9,7 @@ import ipaddress
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -164,17 +165,19 @@ class Guard:
             return None
 
     def _check_pace(self, client: str) -> None:
-        """A bucket of a second's requests, which fills at the rate."""
+        """A bucket of a second's requests, or of one, which fills at the rate."""
         if self.rate is None:
             return
-        now = time.monotonic()
-        left, at = self._paces.get(client, (self.rate, now))
-        left = min(left + (now - at) * self.rate, max(self.rate, 1.0))
+        now, most = time.monotonic(), max(self.rate, 1.0)
+        left, at = self._paces.get(client, (most, now))
+        left = min(left + (now - at) * self.rate, most)
         if len(self._paces) > MOST_CLIENTS:
             self._paces.clear()
-        self._paces[client] = (max(left - 1.0, 0.0), now)
         if left < 1.0:
-            raise Problem(429, f"more than {self.rate:g} requests a second: slow down", retry_after=1)
+            self._paces[client] = (left, now)
+            wait = ceil((1.0 - left) / self.rate)
+            raise Problem(429, f"more than {self.rate:g} requests a second: slow down", retry_after=wait)
+        self._paces[client] = (left - 1.0, now)
 
     # --- sessions of the page -----------------------------------------------------------------------------------------
 

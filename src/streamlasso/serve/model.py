@@ -20,6 +20,7 @@ from streamlasso.serve.history import History
 from streamlasso.serve.problems import Problem
 from streamlasso.serve.rows import JsonRows, Row, Rows, Value
 from streamlasso.serve.scores import Scores, Spread
+from streamlasso.serve.selected import selected
 from streamlasso.serve.settings import ModelSettings
 
 #: The most columns and features of a model.
@@ -153,7 +154,7 @@ class LiveModel:
         alarms = self._look(encoded, time)
         self.n_rows, self.last_learn = self.n_rows + len(encoded.target), time
         losses = np.concatenate([self._note(piece, time) for piece in outcomes])
-        self.spread.add(encoded.X)
+        self._keep_spread(encoded)
         return losses, alarms + self._changes(time)
 
     def _all_encoded(self, rows: Rows) -> list[Encoded]:
@@ -220,6 +221,9 @@ class LiveModel:
         n_rows = self.n_rows + len(rows.target)
         return self.watch.look(self.encoder, rows.X, self.spread, self.scores, n_rows, time)
 
+    def _keep_spread(self, rows: Encoded) -> None:
+        self.spread.add(rows.X)
+
     def _changes(self, time: float) -> list[Alarm]:
         """Where the estimator tells of changes."""
         assert self.learning is not None
@@ -253,7 +257,7 @@ class LiveModel:
         """Each row as if it were the next one; nothing is kept of it."""
         if self.encoder is None or self.learning is None:
             return [{"prediction": None} for _ in rows]
-        eta = self.eta(self.features(rows))
+        eta = self.eta(self.encoded(rows))
         if not self.learning.classes:
             return [{"prediction": value} for value in self._predicted(eta)]
         named = self.learning.predictions(eta, len(self.learning.labels))
@@ -265,7 +269,7 @@ class LiveModel:
             for label, each in zip(best, shares, strict=True)
         ]
 
-    def features(self, rows: list[Row]) -> np.ndarray:
+    def encoded(self, rows: list[Row]) -> np.ndarray:
         """(row, feature), each row as the next one."""
         assert self.encoder is not None
         table = JsonRows(rows, [None] * len(rows)).table(self._columns(), self.settings.target)
@@ -284,6 +288,20 @@ class LiveModel:
     def _predicted(self, eta: np.ndarray) -> list[Value]:
         assert self.learning is not None
         return self.learning.predictions(eta, 0)["prediction"].tolist()
+
+    # --- what is told -------------------------------------------------------------------------------------------------
+
+    @property
+    def features(self) -> list[str]:
+        return [] if self.encoder is None else self.encoder.features
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    def selected(self) -> list[dict[str, Any]]:
+        """The selected model, or one for each class."""
+        return [] if self.learning is None else selected(self)
 
     # --- for checkpoints ----------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ const FEWEST = 20;
 //: Milliseconds between two looks at the coefficients, and between two pictures of what is read.
 const PACE = 1000, SLOW = 250;
 const element = (id) => document.getElementById(id);
-const percent = (share) => `${(100 * share).toFixed(share < 0.1 && share > 0 ? 1 : 0)} %`;
+const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`;
 
 const CHARTS = {
   fit: [[
@@ -27,7 +27,7 @@ const CHARTS = {
   ], { from0: true }],
   lam: [[{ label: "lam", colour: "accent" }], { small: true, log: true }],
   memory: [[{ label: "memory", colour: "accent" }], { small: true, from0: true }],
-  active: [[{ label: "active", colour: "accent" }], { small: true, from0: true }],
+  active: [[{ label: "active", colour: "accent" }], { small: true, from0: true, whole: true }],
 };
 
 export class ModelView {

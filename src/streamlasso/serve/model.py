@@ -22,6 +22,7 @@ from streamlasso.serve.rows import JsonRows, Row, Rows, Value
 from streamlasso.serve.scores import Scores, Spread
 from streamlasso.serve.selected import selected
 from streamlasso.serve.settings import ModelSettings
+from streamlasso.sources.json_lines import array_of
 
 #: The most columns and features of a model.
 MOST_COLUMNS, MOST_FEATURES = 1000, 2000
@@ -184,6 +185,10 @@ class LiveModel:
 
     def _encoded(self, rows: Rows) -> Encoded:
         assert self.encoder is not None
+        numbers = rows.numbers([column.name for column in self.encoder.columns])
+        encoded = None if numbers is None else self.encoder.encode_numbers(numbers, array_of(list(rows.labels())))
+        if encoded is not None:
+            return encoded
         table = rows.table(self._columns(), self.settings.target)
         bad: list[tuple[int, str]] = []
         try:
@@ -272,7 +277,12 @@ class LiveModel:
     def encoded(self, rows: list[Row]) -> np.ndarray:
         """(row, feature), each row as the next one."""
         assert self.encoder is not None
-        table = JsonRows(rows, [None] * len(rows)).table(self._columns(), self.settings.target)
+        given = JsonRows(rows, [None] * len(rows))
+        numbers = given.numbers([column.name for column in self.encoder.columns])
+        encoded = None if numbers is None else self.encoder.encode_numbers_each(numbers)
+        if encoded is not None:
+            return encoded
+        table = given.table(self._columns(), self.settings.target)
         try:
             return self.encoder.encode_each(self.encoder.read(table, needs_target=False))
         except ValueError as error:

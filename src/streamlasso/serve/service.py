@@ -89,6 +89,7 @@ class Service:
             lives = list(self.models.values())
             self.engine.put(self.engine.look_for_labels, lives)
             self.writer.put(self.writer.expire, lives, self.engine.expired)
+            self.writer.put(self.writer.tidy)
 
     def count(self, path: str, status: int) -> None:
         """A request that was answered."""

@@ -4,9 +4,12 @@ import resource
 import sqlite3
 import time
 
+import numpy as np
 import pytest
 
-from streamlasso.serve.store import Store
+from streamlasso.serve.history import COLUMNS
+from streamlasso.serve.store import Checkpoint, Store
+from streamlasso.serve.writer import Trimmer
 from support.kills import killed
 
 pytestmark = pytest.mark.posix
@@ -121,3 +124,38 @@ def test_waiting_rows_expire_and_are_told(started):
         time.sleep(0.1)
     assert service.request("POST", "/models/old/learn", {"id": "o", "y": 1.0})[0] == 410
     assert service.request("POST", "/models/old/learn", {"id": "never", "y": 1.0})[0] == 404
+
+
+def test_the_log_loses_what_checkpoints_have_and_nothing_else(tmp_path):
+    """Three models that are saved at times of their own: whatever is removed when, what a replay needs is there."""
+    rng = np.random.default_rng(0)
+    store = Store(tmp_path)
+    trimmer = Trimmer(store)
+    with store.transaction():
+        models = [store.add_model(name, "{}", 0.0) for name in "abc"]
+    logged: dict[int, list[int]] = {model: [] for model in models}
+    saved = dict.fromkeys(models, 0)
+    largest = 0
+    for part in range(400):
+        n = int(rng.integers(1, 20))
+        with store.transaction():
+            for _ in range(n):
+                model = models[rng.choice(3, p=[0.7, 0.25, 0.05])]
+                logged[model].append(store.log(part, model, None, 0.0, 0, b"row"))
+            trimmer.trim(4 * n)
+        for model in models:
+            assert [entry.seq for entry in store.logged(model, saved[model])] == [
+                seq for seq in logged[model] if seq > saved[model]
+            ]
+        model = models[part % 3]
+        if part % 7 == 0 and logged[model]:
+            saved[model] = logged[model][-1]
+            with store.transaction():
+                store.save(Checkpoint(model, saved[model], 0.0, "{}", None, 0, np.empty((0, len(COLUMNS)))))
+            trimmer.begin()
+        largest = max(largest, store.n_logged() - sum(sum(s > saved[m] for s in logged[m]) for m in models))
+    assert 0 < largest < 1000
+    with store.transaction():
+        trimmer.trim_all()
+    assert store.n_logged() == sum(sum(seq > saved[model] for seq in logged[model]) for model in models)
+    store.close()

@@ -34,8 +34,8 @@ def lines():
 class Live:
     """The command in a process of its own; `get` asks its page."""
 
-    def __init__(self, *arguments, **more):
-        command = [*COMMAND, "run", *arguments, "--target", "y", "--lags", "none", "--live", "--port", "0"]
+    def __init__(self, *arguments, own=("--target", "y", "--lags", "none"), **more):
+        command = [*COMMAND, "run", *arguments, *own, "--live", "--port", "0"]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, **more)
         self.printed = ""
         self.port = int(self.wait_for(r"live at http://127\.0\.0\.1:(\d+)/")[1])
@@ -117,14 +117,58 @@ def test_a_pipe_is_shown_as_its_rows_come(lines, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_text_is_not_shown(tmp_path, capsys):
-    words = ["good", "bad", "fine", "poor"]
-    (tmp_path / "mails.csv").write_text(
-        "t,y\n" + "".join(f"{words[i % 4]} {words[i % 3]},{i % 2}\n" for i in range(99))
-    )
-    command = ["run", str(tmp_path / "mails.csv"), "--target", "y", "--text", "t", "--out", str(tmp_path / "out")]
-    assert main([*command, "--live", "--port", "0"]) == 2
-    assert "leave --live out" in capsys.readouterr().err
+def wide_files(folder):
+    """The same rows, of which feature 1 alone matters, in three forms; with the arguments of `run`, and its name."""
+    rng = np.random.default_rng(4)
+    good = (rng.random(N) < 0.5).tolist()
+    others = rng.integers(2, 300, size=(N, 3))
+    words = [f"{'good' if g else 'bad'} {' '.join(f'w{j}' for j in row)}" for g, row in zip(good, others, strict=True)]
+    (folder / "mails.csv").write_text("t,y\n" + "".join(f"{t},{'yn'[g]}\n" for t, g in zip(words, good, strict=True)))
+    x, y = rng.normal(size=N).round(3), rng.normal(size=N)
+    cells = [f"1:{a} {' '.join(f'{j}:1' for j in sorted(set(row)))}" for a, row in zip(x, others.tolist(), strict=True)]
+    target = [f"{2 * a + b / 3:.4f}" for a, b in zip(x, y, strict=True)]
+    (folder / "rows.svm").write_text("".join(f"{b} {row}\n" for b, row in zip(target, cells, strict=True)))
+    (folder / "rows.vw").write_text("".join(f"{b} | {row}\n" for b, row in zip(target, cells, strict=True)))
+    return {"mails.csv": (["--target", "y", "--text", "t"], "good"), "rows.svm": ([], "1"), "rows.vw": ([], "1")}
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("name", ["mails.csv", "rows.svm", "rows.vw"])
+def test_any_number_of_features_is_shown_and_learnt_as_without_a_page(name, tmp_path):
+    arguments, strongest = wide_files(tmp_path)[name]
+    path = str(tmp_path / name)
+    assert main(["run", path, *arguments, "--out", str(tmp_path / "plain"), "--quiet"]) == 0
+    live = Live(path, "--out", str(tmp_path / "live"), own=arguments)
+    facts = live.until(N, name)
+    live.wait_for("The page stays at")
+    columns = live.get(f"/models/{name}/history?points=5000")[1]["columns"]
+    if name == "mails.csv" and CHROMIUM is not None:
+        with Browser() as browser:
+            browser.open(f"http://127.0.0.1:{live.port}/")
+            deadline = time.monotonic() + 60
+            while browser.run("document.querySelectorAll('#features td:first-child').length") == 0:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            shown = "[...document.querySelectorAll('#features td:first-child')].map((cell) => cell.innerText)"
+            assert {"good", "bad"} <= set(browser.run(shown)[:4])
+            assert browser.run("document.getElementById('tuning').hidden")
+            assert "inclusion" not in browser.run("document.getElementById('features').innerText")
+            assert browser.errors == []
+    status, printed = live.end()
+    assert status == 0, printed
+    for file in ("predictions.csv", "trace.parquet", "coefficients.parquet"):
+        assert (tmp_path / "live" / file).read_bytes() == (tmp_path / "plain" / file).read_bytes(), file
+    losses = parquet.read_table(tmp_path / "plain" / "trace.parquet")["loss"].to_numpy()[1:]
+    assert facts["loss"]["model"] == pytest.approx(losses.mean(), rel=1e-9)
+    assert facts["recent"]["model"] < facts["recent"]["baseline"]
+    assert strongest in [found["feature"] for found in facts["models"][0]["coefficients"][:2]]
+    assert columns["row"] == list(range(N)) and set(columns["lam"]) == {None}
+    if name != "mails.csv":
+        names = {cell.partition(":")[0] for cell in (tmp_path / "rows.svm").read_text().split() if ":" in cell}
+        # The run may have looked some rows ago.
+        assert len(names) - 10 <= facts["n_features"] <= len(names)
+        y = [float(line.split()[0]) for line in (tmp_path / name).read_text().splitlines()]
+        assert columns["y"] == pytest.approx(y)
 
 
 def test_a_port_that_is_taken_and_an_extra_that_is_missing(lines, tmp_path, capsys, monkeypatch):

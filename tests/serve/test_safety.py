@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import time
 
 import pytest
 
@@ -217,6 +218,37 @@ def test_a_rate_is_kept(started):
     service = started("--rate", "20")
     statuses = [service.request("GET", "/healthz")[0] for _ in range(60)]
     assert statuses[0] == 200 and 429 in statuses
+
+
+def test_who_sends_too_often_is_refused_and_nobody_else(started, tmp_path):
+    """One request in two seconds of each client; those of others are their first."""
+    tokens = tmp_path / "tokens"
+    tokens.touch(0o600)
+    tokens.write_text(
+        "".join(f"{right} {right}-token-of-this-test-{i}\n" for i in (1, 2) for right in ("admin", "learn"))
+    )
+    service = started("--rate", "0.5", "--tokens", str(tokens))
+    busy = as_("learn-token-of-this-test-1")
+    assert service.request("PUT", "/models/m", {}, as_("admin-token-of-this-test-1"))[0] == 201
+    answers = [
+        service.whole("POST", "/models/m/learn", {"row": {"x": float(i)}, "y": 2.0 * i, "id": f"r{i}"}, busy)
+        for i in range(12)
+    ]
+    other = service.request("POST", "/models/m/predict", {"row": {"x": 1.0}}, as_("learn-token-of-this-test-2"))
+    refused = [(headers, body) for status, headers, body in answers if status == 429]
+    assert answers[0][0] == 200 and refused
+    assert {status for status, _, _ in answers} == {200, 429}
+    for headers, body in refused:
+        assert headers["Content-Type"] == "application/problem+json"
+        assert headers["Retry-After"] in ("1", "2") and body["retry_after"] == int(headers["Retry-After"])
+        assert (body["status"], body["detail"]) == (429, "more than 0.5 requests a second: slow down")
+    assert other[0] == 200
+    told = service.request("GET", "/models/m", None, as_("admin-token-of-this-test-2"))[1]
+    assert told["n_rows"] == len(answers) - len(refused)
+    time.sleep(int(refused[-1][0]["Retry-After"]))
+    id = next(f"r{i}" for i, (status, _, _) in enumerate(answers) if status == 429)
+    again = service.request("POST", "/models/m/learn", {"row": {"x": 7.0}, "y": 14.0, "id": id}, busy)
+    assert (again[0], again[1]["n_rows"]) == (200, told["n_rows"] + 1)
 
 
 def test_the_openapi_page_names_every_address(shared):

@@ -1,8 +1,14 @@
 """schemathesis on the OpenAPI page: whatever is sent, no server error."""
 
+import warnings
+
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
+
+from streamlasso.serve.app import application
+from streamlasso.serve.page_files import page_files
+from streamlasso.serve.service import Service
 
 #: They do not end, or take no JSON: other tests have them.
 OTHERS = ("/events", "/models/{name}/stream")
@@ -33,3 +39,12 @@ def test_no_request_is_a_server_error(shared):
         send()
         n += 1
     assert n >= 10
+
+
+def test_the_framework_warns_of_nothing(tmp_path):
+    service = Service(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        schema = application(service, page_files(), 1000).openapi_schema.to_schema()
+    service.store.close()
+    assert schema["info"]["title"] == "streamlasso"

@@ -65,6 +65,10 @@ class Watch:
         found = [*self._missing(encoder, X, n_rows), *self._range(encoder, X, spread, n_rows), *self._loss(scores)]
         return self._noted(found, n_rows - 1, time)
 
+    def losses(self, scores: Scores, n_rows: int, time: float) -> list[Alarm]:
+        """As `look`, of the losses alone."""
+        return self._noted(list(self._loss(scores)), n_rows - 1, time)
+
     def labels(self, late: bool, seconds: float, n_rows: int, time: float) -> list[Alarm]:
         """Whether labels are late."""
         detail = f"there were predictions, and no labels for {number(seconds)} seconds" if late else "labels come again"

@@ -8,7 +8,7 @@ import msgspec
 from litestar import Litestar, MediaType, Request, Response, delete, get, post, put
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.config import OpenAPIConfig
-from litestar.params import Parameter
+from litestar.params import FromPath, HeaderParameter, PathParameter, QueryParameter
 from litestar.response import Stream
 
 from streamlasso import __version__
@@ -26,17 +26,17 @@ from streamlasso.serve.streams import answered
 
 JSON = MediaType.JSON
 SETTINGS = msgspec.json.Decoder(ModelSettings)
-Name = Annotated[str, Parameter(pattern=NAME)]
-Key = Annotated[str | None, Parameter(header="Idempotency-Key", min_length=1, max_length=200)]
+Name = Annotated[str, PathParameter(pattern=NAME)]
+Key = Annotated[str | None, HeaderParameter(name="Idempotency-Key", min_length=1, max_length=200)]
 
 
 def application(service: Service, page: dict[str, PageFile], largest: int) -> Litestar:
     """The application of a service; `page` are the files of the page by their paths."""
 
     @put("/models/{name:str}", operation_class=operation(ModelSettings))
-    async def make(name: Name, body: bytes) -> Response[bytes]:
+    async def make(request: Request, name: Name) -> Response[bytes]:
         """Make a model. The same settings again change nothing."""
-        is_new = await service.create(name, decoded(SETTINGS, body))
+        is_new = await service.create(name, decoded(SETTINGS, await request.body()))
         return Response(
             msgspec.json.encode({"name": name, "new": is_new}), status_code=201 if is_new else 200, media_type=JSON
         )
@@ -47,14 +47,19 @@ def application(service: Service, page: dict[str, PageFile], largest: int) -> Li
         await service.delete(name)
 
     @post("/models/{name:str}/predict", status_code=200, operation_class=operation(PredictBody))
-    async def predict(request: Request, name: Name, body: bytes) -> Response[bytes]:
+    async def predict(request: Request, name: Name) -> Response[bytes]:
         """Predict a row or several. A row with an id waits for its label."""
-        return Response(await direct.predict(service, name, _right(request), None, body), media_type=JSON)
+        return Response(
+            await direct.answered(direct.predict, service, name, _right(request), None, await request.body()),
+            media_type=JSON,
+        )
 
     @post("/models/{name:str}/learn", status_code=200, operation_class=operation(LearnBody))
-    async def learn(name: Name, body: bytes, key: Key = None) -> Response[bytes]:
+    async def learn(request: Request, name: Name, key: Key = None) -> Response[bytes]:
         """Learn a row or several, after predicting each. When this answers, the rows are on disk."""
-        return Response(await direct.learn(service, name, None, key, body), media_type=JSON)
+        return Response(
+            await direct.answered(direct.learn, service, name, None, key, await request.body()), media_type=JSON
+        )
 
     @post("/models/{name:str}/stream", status_code=200, request_max_body_size=None, operation_class=STREAM)
     async def stream(request: Request, name: Name, key: Key = None) -> Response[bytes]:
@@ -78,16 +83,16 @@ def application(service: Service, page: dict[str, PageFile], largest: int) -> Li
     @get("/models/{name:str}/history")
     async def history(
         name: Name,
-        points: Annotated[int, Parameter(ge=2, le=5000)] = 1000,
-        start: Annotated[int | None, Parameter(query="from", ge=0)] = None,
-        stop: Annotated[int | None, Parameter(query="to", ge=0)] = None,
+        points: Annotated[int, QueryParameter(ge=2, le=5000)] = 1000,
+        start: Annotated[int | None, QueryParameter(name="from", ge=0)] = None,
+        stop: Annotated[int | None, QueryParameter(name="to", ge=0)] = None,
     ) -> Response[bytes]:
         """The last rows as points, each a stretch of rows."""
         live = service.live(name)
         return _json(await service.look(lambda: telling.history(live, points, start, stop)))
 
     @get("/models/{name:str}/explain/{row_id:str}")
-    async def explain(name: Name, row_id: str) -> Response[bytes]:
+    async def explain(name: Name, row_id: FromPath[str]) -> Response[bytes]:
         """Why a row that waits for its label is predicted as it is."""
         live = service.live(name)
         found = await service.waiting_row(live, row_id)
@@ -98,8 +103,8 @@ def application(service: Service, page: dict[str, PageFile], largest: int) -> Li
 
     @get("/events", media_type="text/event-stream")
     async def events(
-        model: list[Annotated[str, Parameter(pattern=NAME)]] | None = None,
-        last: Annotated[str | None, Parameter(header="Last-Event-ID")] = None,
+        model: Annotated[list[Annotated[str, QueryParameter(pattern=NAME)]] | None, QueryParameter()] = None,
+        last: Annotated[str | None, HeaderParameter(name="Last-Event-ID")] = None,
     ) -> Stream:
         """What happens, as server-sent events."""
         after = int(last) if last is not None and last.isascii() and last.isdigit() and len(last) < 18 else None

@@ -17,7 +17,7 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     tokens: Path | None = None,
-    allow_host: tuple[str, ...] = (),
+    allow_host: tuple[str, ...] | None = None,
     webhook: str | None = None,
     rate: float | None = None,
     max_body: int = 16_000_000,
@@ -53,7 +53,7 @@ def serve(
     """
     from streamlasso.serve.server import ServeOptions, serve_until_stopped
 
-    return serve_until_stopped(ServeOptions(store, host, port, tokens, allow_host, webhook, rate, max_body))
+    return serve_until_stopped(ServeOptions(store, host, port, tokens, allow_host or (), webhook, rate, max_body))
 
 
 def open_page(options: Options, port: int) -> AbstractContextManager[Watcher]:

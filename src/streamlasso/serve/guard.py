@@ -9,6 +9,7 @@ import ipaddress
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -84,7 +85,7 @@ class Guard:
 
         try:
             headers = dict(scope["headers"])
-            scope["right"] = self._checked(scope, headers)
+            scope["right"] = self.checked(scope, headers)
             if path == "/session":
                 await self._session(scope, headers, with_headers)
                 return
@@ -95,7 +96,7 @@ class Guard:
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
-    def _checked(self, scope: Scope, headers: dict[bytes, bytes]) -> str | None:
+    def checked(self, scope: Scope, headers: dict[bytes, bytes]) -> str | None:
         """The right of the sender, if the request may go on."""
         self._check_place(headers)
         self._check_body(scope, headers)
@@ -135,7 +136,10 @@ class Guard:
             raise Problem(415, f"the body must be {wanted}: say so with Content-Type")
         length = headers.get(b"content-length", b"0")
         if not streams and length.isdigit() and int(length) > self.largest:
-            raise Problem(413, f"the body has more than {self.largest:,} bytes: send fewer rows at a time")
+            raise self.too_large()
+
+    def too_large(self) -> Problem:
+        return Problem(413, f"the body has more than {self.largest:,} bytes: send fewer rows at a time")
 
     def _right(self, scope: Scope, headers: dict[bytes, bytes], token: str | None, method: str) -> str | None:
         """By the token; for what only reads, also by the cookie of a session."""
@@ -161,17 +165,19 @@ class Guard:
             return None
 
     def _check_pace(self, client: str) -> None:
-        """A bucket of a second's requests, which fills at the rate."""
+        """A bucket of a second's requests, or of one, which fills at the rate."""
         if self.rate is None:
             return
-        now = time.monotonic()
-        left, at = self._paces.get(client, (self.rate, now))
-        left = min(left + (now - at) * self.rate, max(self.rate, 1.0))
+        now, most = time.monotonic(), max(self.rate, 1.0)
+        left, at = self._paces.get(client, (most, now))
+        left = min(left + (now - at) * self.rate, most)
         if len(self._paces) > MOST_CLIENTS:
             self._paces.clear()
-        self._paces[client] = (max(left - 1.0, 0.0), now)
         if left < 1.0:
-            raise Problem(429, f"more than {self.rate:g} requests a second: slow down", retry_after=1)
+            self._paces[client] = (left, now)
+            wait = ceil((1.0 - left) / self.rate)
+            raise Problem(429, f"more than {self.rate:g} requests a second: slow down", retry_after=wait)
+        self._paces[client] = (left - 1.0, now)
 
     # --- sessions of the page -----------------------------------------------------------------------------------------
 
@@ -203,17 +209,27 @@ def needed_right(method: str, path: str) -> str:
 
 
 async def refuse(problem: Problem, send: Send) -> None:
+    status, body, more, media_type = refusal(problem)
+    await respond(status, body, send, more, media_type)
+
+
+def refusal(problem: Problem) -> tuple[int, bytes, list[tuple[bytes, bytes]], bytes]:
+    """Status, body, headers and media type."""
     more = [(b"retry-after", str(problem.more["retry_after"]).encode())] if "retry_after" in problem.more else []
     more += [(b"www-authenticate", b"Bearer")] if problem.status == 401 else []
-    await respond(problem.status, msgspec.json.encode(problem.body()), send, more, MEDIA_TYPE)
+    return problem.status, msgspec.json.encode(problem.body()), more, MEDIA_TYPE.encode()
 
 
 async def respond(
-    status: int, body: bytes, send: Send, more: Iterable[tuple[bytes, bytes]] = (), media_type: str = "application/json"
+    status: int,
+    body: bytes,
+    send: Send,
+    more: Iterable[tuple[bytes, bytes]] = (),
+    media_type: bytes = b"application/json",
 ) -> None:
     headers = [*more, (b"content-length", str(len(body)).encode())]
     if body:
-        headers.append((b"content-type", media_type.encode()))
+        headers.append((b"content-type", media_type))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

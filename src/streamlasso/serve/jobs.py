@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -14,16 +14,25 @@ logger = logging.getLogger("streamlasso.serve")
 Item = TypeVar("Item")
 
 
-class Promise:
-    """An answer that another thread will give to a coroutine."""
+class Awaited:
+    """An answer that another thread will give to someone on a loop."""
+
+    loop: asyncio.AbstractEventLoop
+    result: Any = None
+
+    def keep(self) -> None:
+        """Give the result, which may be an exception; on the loop. Does not raise."""
+        raise NotImplementedError
+
+
+class Promise(Awaited):
+    """To a coroutine."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self.loop.create_future()
-        self.result: Any = None
 
     def keep(self) -> None:
-        """Give the result, which may be an exception; on the loop."""
         if self.future.done():
             return
         if isinstance(self.result, BaseException):
@@ -32,13 +41,13 @@ class Promise:
             self.future.set_result(self.result)
 
 
-def keep_all(promises: list[Promise]) -> None:
+def keep_all(promises: Sequence[Awaited]) -> None:
     """From another thread: one call into the loop for all of them."""
     if promises:
         promises[0].loop.call_soon_threadsafe(_keep_all, promises)
 
 
-def _keep_all(promises: list[Promise]) -> None:
+def _keep_all(promises: Sequence[Awaited]) -> None:
     for promise in promises:
         promise.keep()
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from streamlasso.serve.alarms import Alarm
-from streamlasso.serve.jobs import Promise, logger
+from streamlasso.serve.jobs import Awaited, logger
 from streamlasso.serve.model import LiveModel, as_text
 from streamlasso.serve.problems import Problem
 from streamlasso.serve.rows import Row, Rows, joined, unpacked
@@ -77,7 +77,7 @@ class LearnJob:
 
     __slots__ = ("entries", "live", "promise", "time")
 
-    def __init__(self, live: Live, entries: list[Entry], promise: Promise) -> None:
+    def __init__(self, live: Live, entries: list[Entry], promise: Awaited) -> None:
         self.live, self.entries, self.promise = live, entries, promise
         self.time = 0.0
 
@@ -87,7 +87,7 @@ class PredictJob:
 
     __slots__ = ("answers", "ids", "live", "promise", "rows")
 
-    def __init__(self, live: Live, rows: list[Row], ids: list[str] | None, promise: Promise) -> None:
+    def __init__(self, live: Live, rows: list[Row], ids: list[str] | None, promise: Awaited) -> None:
         self.live, self.rows, self.ids, self.promise = live, rows, ids, promise
         self.answers: list[dict[str, Any]] = []
 

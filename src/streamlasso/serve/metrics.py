@@ -78,7 +78,12 @@ def _last(live: Live, column: str) -> float | None:
 def _of_service(service: Service) -> Iterable[tuple[str, str, str, list[tuple[Labels, float]]]]:
     yield "models", "gauge", "Models.", [({}, len(service.models))]
     yield "store_full", "gauge", "1 while the disk takes nothing more.", [({}, int(service.writer.is_full))]
-    yield "log_rows", "gauge", "Entries of the log since the last checkpoints.", [({}, service.writer.n_logged)]
+    yield (
+        "log_rows",
+        "gauge",
+        "Entries of the log; those before a checkpoint are removed as others come.",
+        [({}, service.writer.n_logged)],
+    )
     yield "start_timestamp_seconds", "gauge", "When the service was started.", [({}, service.started)]
     yield "listeners", "gauge", "Listeners of /events.", [({}, len(service.events.listeners))]
     yield (

@@ -20,7 +20,9 @@ from streamlasso.serve.history import History
 from streamlasso.serve.problems import Problem
 from streamlasso.serve.rows import JsonRows, Row, Rows, Value
 from streamlasso.serve.scores import Scores, Spread
+from streamlasso.serve.selected import selected
 from streamlasso.serve.settings import ModelSettings
+from streamlasso.sources.json_lines import array_of
 
 #: The most columns and features of a model.
 MOST_COLUMNS, MOST_FEATURES = 1000, 2000
@@ -153,7 +155,7 @@ class LiveModel:
         alarms = self._look(encoded, time)
         self.n_rows, self.last_learn = self.n_rows + len(encoded.target), time
         losses = np.concatenate([self._note(piece, time) for piece in outcomes])
-        self.spread.add(encoded.X)
+        self._keep_spread(encoded)
         return losses, alarms + self._changes(time)
 
     def _all_encoded(self, rows: Rows) -> list[Encoded]:
@@ -183,6 +185,10 @@ class LiveModel:
 
     def _encoded(self, rows: Rows) -> Encoded:
         assert self.encoder is not None
+        numbers = rows.numbers([column.name for column in self.encoder.columns])
+        encoded = None if numbers is None else self.encoder.encode_numbers(numbers, array_of(list(rows.labels())))
+        if encoded is not None:
+            return encoded
         table = rows.table(self._columns(), self.settings.target)
         bad: list[tuple[int, str]] = []
         try:
@@ -220,6 +226,9 @@ class LiveModel:
         n_rows = self.n_rows + len(rows.target)
         return self.watch.look(self.encoder, rows.X, self.spread, self.scores, n_rows, time)
 
+    def _keep_spread(self, rows: Encoded) -> None:
+        self.spread.add(rows.X)
+
     def _changes(self, time: float) -> list[Alarm]:
         """Where the estimator tells of changes."""
         assert self.learning is not None
@@ -253,7 +262,7 @@ class LiveModel:
         """Each row as if it were the next one; nothing is kept of it."""
         if self.encoder is None or self.learning is None:
             return [{"prediction": None} for _ in rows]
-        eta = self.eta(self.features(rows))
+        eta = self.eta(self.encoded(rows))
         if not self.learning.classes:
             return [{"prediction": value} for value in self._predicted(eta)]
         named = self.learning.predictions(eta, len(self.learning.labels))
@@ -265,10 +274,15 @@ class LiveModel:
             for label, each in zip(best, shares, strict=True)
         ]
 
-    def features(self, rows: list[Row]) -> np.ndarray:
+    def encoded(self, rows: list[Row]) -> np.ndarray:
         """(row, feature), each row as the next one."""
         assert self.encoder is not None
-        table = JsonRows(rows, [None] * len(rows)).table(self._columns(), self.settings.target)
+        given = JsonRows(rows, [None] * len(rows))
+        numbers = given.numbers([column.name for column in self.encoder.columns])
+        encoded = None if numbers is None else self.encoder.encode_numbers_each(numbers)
+        if encoded is not None:
+            return encoded
+        table = given.table(self._columns(), self.settings.target)
         try:
             return self.encoder.encode_each(self.encoder.read(table, needs_target=False))
         except ValueError as error:
@@ -284,6 +298,20 @@ class LiveModel:
     def _predicted(self, eta: np.ndarray) -> list[Value]:
         assert self.learning is not None
         return self.learning.predictions(eta, 0)["prediction"].tolist()
+
+    # --- what is told -------------------------------------------------------------------------------------------------
+
+    @property
+    def features(self) -> list[str]:
+        return [] if self.encoder is None else self.encoder.features
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    def selected(self) -> list[dict[str, Any]]:
+        """The selected model, or one for each class."""
+        return [] if self.learning is None else selected(self)
 
     # --- for checkpoints ----------------------------------------------------------------------------------------------
 

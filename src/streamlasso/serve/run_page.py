@@ -20,16 +20,19 @@ from streamlasso.encoding.encoder import Encoded
 from streamlasso.run.learning import Outcomes
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
+from streamlasso.run.wide_learning import WideLearning
 from streamlasso.serve.app import application
 from streamlasso.serve.events import Events
 from streamlasso.serve.guard import Guard, Receive, Scope, Send, refuse
 from streamlasso.serve.history import History
 from streamlasso.serve.live import Live, iso
+from streamlasso.serve.model import LiveModel
 from streamlasso.serve.page_files import page_files
 from streamlasso.serve.problems import Problem
 from streamlasso.serve.settings import ModelSettings
 from streamlasso.serve.store import Registered
 from streamlasso.serve.tokens import Tokens
+from streamlasso.serve.wide_run import WideRun
 
 HOST = "127.0.0.1"
 #: Seconds until the server has started, and until it has stopped.
@@ -92,6 +95,12 @@ class ShownRun:
 
     # --- the run ------------------------------------------------------------------------------------------------------
 
+    def begins(self, run: Run) -> None:
+        """A file of features by number has no name for its target; the run gives it one."""
+        settings = ModelSettings(target=run.state.encoder.target.name)
+        is_wide = isinstance(run.state.learning, WideLearning)
+        self.live_run.settings, self.live_run.model = settings, (WideRun if is_wide else LiveModel)(settings)
+
     def learnt(self, run: Run, rows: Encoded, outcomes: list[Outcomes]) -> None:
         live, model, now = self.live_run, self.live_run.model, time.time()
         if model.encoder is None:
@@ -99,6 +108,8 @@ class ShownRun:
             model.n_rows = run.state.n_rows - len(rows.target)
             model.history = History(model.n_rows)
         model.encoder, model.learning = run.state.encoder, run.state.learning
+        if isinstance(model, WideRun):
+            model.snapshot = run.state.summariser.last_snapshot
         _, alarms = model.noted(rows, outcomes, now)
         live.n_predictions += len(rows.target)
         live.note_pace(len(rows.target))
@@ -130,12 +141,7 @@ class RunPage:
         self.shown.learnt(run, rows, outcomes)
 
     def begins(self, run: Run) -> list[str]:
-        if not hasattr(run.state.learning.estimator, "learners_"):
-            raise ValueError(
-                "--live shows inclusion, penalty and memory, which the learner for any number of features (--text, "
-                "wide files) does not have: leave --live out, and open report.html of --out for its strongest "
-                "features; the terminal shows the losses meanwhile"
-            )
+        self.shown.begins(run)
         return [f"live at {self.address}"]
 
     def stay(self) -> None:

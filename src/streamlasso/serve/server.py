@@ -8,11 +8,16 @@ import logging
 import signal
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from streamlasso._files import alone_with
 from streamlasso.serve.extras import require_serve
+
+if TYPE_CHECKING:
+    from streamlasso.serve.guard import Guard
+    from streamlasso.serve.service import Service
 
 
 @dataclass(frozen=True)
@@ -61,14 +66,16 @@ def serve_until_stopped(options: ServeOptions) -> int:
 def _serve(options: ServeOptions) -> int:
     import uvicorn
 
-    app = guarded(options)
+    from streamlasso.serve.protocol import Connection
+
+    guard, service = guarded(options)
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     # What is there now stays: the garbage collector need not look at it again.
     gc.freeze()
     # A thread that computes gives way to the loop after this long, not after 5 ms.
     sys.setswitchinterval(0.0005)
     config = uvicorn.Config(
-        app,
+        guard,
         host=options.host,
         port=options.port,
         log_config=None,
@@ -77,7 +84,7 @@ def _serve(options: ServeOptions) -> int:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=5,
         limit_concurrency=None,
-        h11_max_incomplete_event_size=65_536,
+        http=partial(Connection, service=service, guard=guard),  # type: ignore[arg-type]
     )
     # uvicorn sends itself the signal again when it has stopped; by then it is no news.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -87,10 +94,9 @@ def _serve(options: ServeOptions) -> int:
     return 0 if server.started else 2
 
 
-def guarded(options: ServeOptions) -> Any:
-    """The application, with its guard."""
+def guarded(options: ServeOptions) -> tuple[Guard, Service]:
+    """The application, with its guard; and the service."""
     from streamlasso.serve.app import application
-    from streamlasso.serve.direct import Direct
     from streamlasso.serve.guard import Guard
     from streamlasso.serve.page_files import page_files
     from streamlasso.serve.service import Service
@@ -105,8 +111,8 @@ def guarded(options: ServeOptions) -> Any:
         service.events.hooks.append(hook)
     service.replay()
     page = page_files()
-    return Guard(
-        Direct(application(service, page, options.largest), service, options.largest),
+    guard = Guard(
+        application(service, page, options.largest),
         Tokens(known, service.store.secret),
         hosts=(options.host, *options.allow_host),
         open=page,
@@ -114,3 +120,4 @@ def guarded(options: ServeOptions) -> Any:
         rate=options.rate,
         counted=service.count,
     )
+    return guard, service

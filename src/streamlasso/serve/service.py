@@ -10,7 +10,7 @@ from typing import Any
 
 from streamlasso.serve.engine import Engine
 from streamlasso.serve.events import Events
-from streamlasso.serve.jobs import Gatherer, Promise, logger
+from streamlasso.serve.jobs import Awaited, Gatherer, Promise, logger
 from streamlasso.serve.live import Entry, LearnJob, Live, PredictJob
 from streamlasso.serve.problems import Problem
 from streamlasso.serve.rows import Row
@@ -89,6 +89,7 @@ class Service:
             lives = list(self.models.values())
             self.engine.put(self.engine.look_for_labels, lives)
             self.writer.put(self.writer.expire, lives, self.engine.expired)
+            self.writer.put(self.writer.tidy)
 
     def count(self, path: str, status: int) -> None:
         """A request that was answered."""
@@ -140,17 +141,25 @@ class Service:
 
     async def learn(self, name: str, entries: list[Entry]) -> list[bytes]:
         """The answer to each entry."""
-        job = LearnJob(self.live(name), entries, Promise())
-        if not self.learns.add(job):
+        promise = Promise()
+        self.start_learning(name, entries, promise)
+        return await promise.future
+
+    def start_learning(self, name: str, entries: list[Entry], awaited: Awaited) -> None:
+        """The answer to each entry goes to `awaited`."""
+        if not self.learns.add(LearnJob(self.live(name), entries, awaited)):
             raise _busy()
-        return await job.promise.future
 
     async def predict(self, name: str, rows: list[Row], ids: list[str] | None = None) -> list[dict[str, Any]]:
         """The answer to each row."""
-        job = PredictJob(self.live(name), rows, ids, Promise())
-        if not self.predicts.add(job):
+        promise = Promise()
+        self.start_predicting(name, rows, ids, promise)
+        return await promise.future
+
+    def start_predicting(self, name: str, rows: list[Row], ids: list[str] | None, awaited: Awaited) -> None:
+        """The answer to each row goes to `awaited`."""
+        if not self.predicts.add(PredictJob(self.live(name), rows, ids, awaited)):
             raise _busy()
-        return await job.promise.future
 
     def _log(self, jobs: list[LearnJob]) -> None:
         self.writer.put(self.writer.log, jobs, self._learn)

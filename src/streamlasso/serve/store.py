@@ -1,8 +1,8 @@
 """What the service keeps on disk, in one SQLite database: models, the log, checkpoints, waiting rows, answers, tokens.
 
-A row that is to be learnt is in the log before it is learnt and acknowledged. A checkpoint, the answers since the last
-one, and the removal of the log up to it are one transaction. So a service that was killed at any moment finds each row
-once: in a checkpoint, or in the log after it.
+A row that is to be learnt is in the log before it is learnt and acknowledged. A checkpoint and the answers since the
+last one are one transaction. So a service that was killed at any moment finds each row once: in a checkpoint, or in the
+log after it. What the log has before a checkpoint is not read again; later transactions remove it, a little each.
 """
 
 from __future__ import annotations
@@ -216,13 +216,25 @@ class Store:
         )
         return (Logged(*row) for row in rows)
 
+    def trim(self, after: int, most: int) -> tuple[int | None, int]:
+        """Look at so many entries after one, and remove those that are in checkpoints: the last one looked at, None if
+        there are no more, and how many were removed."""
+        found = "SELECT max(seq), count(*) FROM (SELECT seq FROM log WHERE seq > ? ORDER BY seq LIMIT ?)"
+        last, n = self.db.execute(found, (after, most)).fetchone()
+        removed = self.db.execute(
+            "DELETE FROM log WHERE seq > ? AND seq <= ? AND seq <= "
+            "(SELECT checkpoints.seq FROM checkpoints WHERE checkpoints.model = log.model)",
+            (after, last),
+        )
+        return last if n == most else None, removed.rowcount
+
     def n_logged(self) -> int:
         return self.db.execute("SELECT count(*) FROM log").fetchone()[0]
 
     # --- checkpoints --------------------------------------------------------------------------------------------------
 
     def save(self, checkpoint: Checkpoint) -> None:
-        """Replace the older one, and drop what is in it from the log."""
+        """Replace the older one."""
         model, seq = checkpoint.model, checkpoint.seq
         self.db.execute(
             "INSERT OR REPLACE INTO checkpoints (model, seq, time, notes, data) VALUES (?, ?, ?, ?, ?)",
@@ -234,7 +246,6 @@ class Store:
             self.db.execute("INSERT OR REPLACE INTO history (model, first, n, rows) VALUES (?, ?, ?, ?)", row)
             oldest = checkpoint.first + n - MOST
             self.db.execute("DELETE FROM history WHERE model = ? AND first + n <= ?", (model, oldest))
-        self.db.execute("DELETE FROM log WHERE model = ? AND seq <= ?", (model, seq))
         self.db.execute(
             "DELETE FROM answers WHERE model = ? AND seq <= "
             "(SELECT seq FROM answers WHERE model = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)",

@@ -7,16 +7,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from streamlasso.core.engine import Engine
 from streamlasso.estimators import explanation
 from streamlasso.serve.history import stretch
 from streamlasso.serve.live import Live, iso
-from streamlasso.serve.model import LiveModel
 from streamlasso.serve.problems import Problem
 from streamlasso.serve.rows import Row
+from streamlasso.serve.selected import MOST_LISTED
 
-#: Coefficients that are listed, and the inclusion from which on those are that are 0.
-MOST_LISTED, LEAST_INCLUSION = 200, 0.05
 #: Points of an event.
 MOST_POINTS = 50
 
@@ -30,7 +27,7 @@ def short(live: Live) -> dict[str, Any]:
         "target": live.settings.target,
         "family": family_of(live),
         "n_rows": model.n_rows,
-        "n_features": 0 if model.encoder is None else len(model.encoder.features),
+        "n_features": model.n_features,
         "loss": recent["model"],
         "baseline": recent["baseline"],
         "persistence": recent["persistence"],
@@ -61,8 +58,9 @@ def described(live: Live) -> dict[str, Any]:
         "loss_name": None if learning is None else learning.family.deviance_name or learning.family.loss_name,
         "loss": model.scores.means(),
         "recent": model.scores.recent_means(),
-        "features": [] if model.encoder is None else model.encoder.features,
-        "models": [] if learning is None else _models(model),
+        "features": model.features,
+        "n_features": model.n_features,
+        "models": model.selected(),
         "alarms": [{"kind": a.kind, "since": iso(a.time), "row": a.row, "detail": a.detail} for a in firing],
         "errors": list(live.errors),
     }
@@ -71,44 +69,6 @@ def described(live: Live) -> dict[str, Any]:
 def family_of(live: Live) -> str:
     encoder = live.model.encoder
     return live.settings.family if encoder is None else encoder.target.family
-
-
-def _models(model: LiveModel) -> list[dict[str, Any]]:
-    """The selected model, or one for each class."""
-    learning = model.learning
-    assert learning is not None
-    labels: list[Any] = list(map(str, learning.labels)) if len(learning.learners) > 1 else [None]
-    return [_model(model, label, learner) for label, learner in zip(labels, learning.learners, strict=True)]
-
-
-def _model(model: LiveModel, label: Any, learner: Engine) -> dict[str, Any]:
-    assert model.encoder is not None
-    one = learner.single()
-    coef, inclusion = np.asarray(one.coef), learner.inclusion()
-    n = min(len(coef), len(inclusion), len(model.spread.mean))
-    size = np.abs(coef[:n]) * model.spread.deviations[:n]
-    shares = size / size.sum() if size.sum() > 0 else size
-    shown = [j for j in np.lexsort((-inclusion[:n], -shares)) if coef[j] != 0 or inclusion[j] >= LEAST_INCLUSION]
-    return {
-        "class": label,
-        "lam": one.lam,
-        "lam_max": one.lam_max,
-        "memory": learner.effective_size,
-        "since": one.since,
-        "kind": one.kind,
-        "weight": one.weight,
-        "n_active": int(np.count_nonzero(coef)),
-        "intercept": one.intercept,
-        "coefficients": [
-            {
-                "feature": model.encoder.features[j],
-                "coef": float(coef[j]),
-                "inclusion": float(inclusion[j]),
-                "importance": float(shares[j]),
-            }
-            for j in shown[:MOST_LISTED]
-        ],
-    }
 
 
 def history(live: Live, points: int, start: int | None, stop: int | None) -> dict[str, Any]:
@@ -143,8 +103,8 @@ def explained(live: Live, id: str, row: Row, answer: dict[str, Any]) -> dict[str
     model = live.model
     if model.encoder is None or model.learning is None:
         raise Problem(409, "the model has learnt nothing yet: there is nothing to explain")
-    X = model.features([row])
-    learners, features = model.learning.learners, model.encoder.features
+    X = model.encoded([row])
+    learners, features = model.learning.learners, model.features
     n = learners[0].n_features
     found = [explanation.explained(learner, X[0, :n], features[:n]) for learner in learners]
     labels: list[Any] = list(map(str, model.learning.labels)) if len(found) > 1 else [None]

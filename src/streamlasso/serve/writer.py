@@ -11,17 +11,51 @@ from typing import Any
 
 import msgspec
 
-from streamlasso.serve.jobs import Promise, Worker, keep_all, logger
+from streamlasso.serve.jobs import Awaited, Promise, Worker, keep_all, logger
 from streamlasso.serve.live import Entry, LearnJob, Live, PredictJob
 from streamlasso.serve.problems import Full, Problem
 from streamlasso.serve.rows import JsonRows, Row, Value
 from streamlasso.serve.settings import ModelSettings
 from streamlasso.serve.store import Answer, Checkpoint, Refused, Registered, Store
 
+#: Entries of the log that are looked at, to be removed, for each that is added, and every two seconds.
+LOOKS, TIDIED = 4, 500
 #: The upper ends of the histogram of commits, in seconds.
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 FULL = Problem(507, "the disk of the store is full: nothing was learnt, predictions go on; try again when it has room")
+
+
+class Trimmer:
+    """Goes through the log from its beginning, once after each checkpoint, as the log grows: to remove all that a
+    checkpoint has at once would hold up requests for tens of milliseconds.
+
+    place : the last entry that was looked at; None when there is nothing to do
+    again : whether there was a checkpoint since it began
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.place: int | None = None
+        self.again = False
+
+    def begin(self) -> None:
+        """After a checkpoint."""
+        self.again = self.place is not None
+        self.place = self.place or 0
+
+    def trim(self, most: int) -> int:
+        """Look at so many entries, within a transaction: how many were removed."""
+        if self.place is None or most <= 0:
+            return 0
+        self.place, removed = self.store.trim(self.place, most)
+        if self.place is None and self.again:
+            self.begin()
+        return removed
+
+    def trim_all(self) -> None:
+        """At the start."""
+        self.store.trim(0, -1)
 
 
 class Writer(Worker):
@@ -30,6 +64,7 @@ class Writer(Worker):
     inflight : by model and id, entries that are in the log, and whose answers are not in the store yet
     answered : answers, and ids that were refused, which the engine adds and the next transaction takes
     on_full : is told whether the disk is full
+    trimmer : removes entries that are in checkpoints from the log
     """
 
     def __init__(self, store: Store, on_full: Callable[[bool], None]) -> None:
@@ -38,6 +73,7 @@ class Writer(Worker):
         self.inflight: dict[tuple[int, str], Entry] = {}
         self.answered: deque[Answer | Refused] = deque()
         self.part = store.last_part()
+        self.trimmer = Trimmer(store)
         self.is_full = False
         self.n_logged = store.n_logged()
         self.commits = [0] * (len(BUCKETS) + 1)
@@ -48,7 +84,7 @@ class Writer(Worker):
     def log(self, jobs: list[LearnJob], then: Callable[[list[LearnJob]], None]) -> None:
         """Put the jobs into the log; those that are not refused go on."""
         ready: list[LearnJob] = []
-        refused: list[Promise] = []
+        refused: list[Awaited] = []
         added: list[tuple[int, str]] = []
         self.part += 1
         n_before = self.n_logged
@@ -66,6 +102,7 @@ class Writer(Worker):
                 job.time = now
                 added.extend(self._log(job, now))
                 ready.append(job)
+            self.n_logged -= self.trimmer.trim(LOOKS * (self.n_logged - n_before))
 
         try:
             self._commit(write)
@@ -232,11 +269,19 @@ class Writer(Worker):
         try:
             if live.is_there:
                 self._commit(lambda: self.store.save(checkpoint))
-                self.n_logged = self.store.n_logged()
+                self.trimmer.begin()
         except Full:
             then(live, checkpoint, False)
             return
         then(live, checkpoint, True)
+
+    def tidy(self) -> None:
+        """Remove what checkpoints have from the log, also when nothing is added to it."""
+        removed: list[int] = []
+        if self.trimmer.place is not None:
+            with suppress(Full):
+                self._commit(lambda: removed.append(self.trimmer.trim(TIDIED)))
+                self.n_logged -= sum(removed)
 
     def row_of(self, live: Live, id: str, promise: Promise) -> None:
         """The waiting row with this id."""
@@ -246,7 +291,8 @@ class Writer(Worker):
     def flush(self) -> None:
         """Put the answers of a replay into the store, if it has room for them."""
         with suppress(Full):
-            self._commit(lambda: None)
+            self._commit(self.trimmer.trim_all)
+            self.n_logged = self.store.n_logged()
 
     # --- transactions -------------------------------------------------------------------------------------------------
 

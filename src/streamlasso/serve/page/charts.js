@@ -13,12 +13,13 @@ const MOST_DOTS = 250;
 
 export class Chart {
   // lines : [{label, colour, width, dash, dots, band: [high, low]}]; data comes as columns in that order, after the rows
-  constructor(holder, lines, { log = false, small = false, from0 = false } = {}) {
+  constructor(holder, lines, { log = false, small = false, from0 = false, whole = false } = {}) {
     this.holder = holder;
     this.lines = lines;
     this.log = log;
     this.small = small;
     this.from0 = from0;
+    this.whole = whole;
     this.marks = [];
     this.data = [[], ...lines.map(() => [])];
     holder.tabIndex = 0;
@@ -40,11 +41,17 @@ export class Chart {
       legend: { show: !this.small, live: true },
       cursor: { sync: { key: SYNC, setSeries: false }, drag: { x: false, y: false } },
       scales: { x: { time: false }, y: this.log ? { distr: 3 } : { range: (plot, low, high) => this.range(low, high) } },
-      axes: [{ ...axis, values }, { ...axis, values, size: 58, grid: this.log ? { show: false } : axis.grid }],
+      axes: [{ ...axis, values, size: 34 }, { ...axis, values, size: 58, ...this.upright() }],
       series: [{ label: "row", value: (plot, value) => short(value) }, ...this.lines.map((line) => this.series(line))],
       bands: this.bands(),
       hooks: { draw: [(plot) => this.drawMarks(plot)] },
     }, this.data, this.holder);
+  }
+
+  // A logarithm has marks between those with numbers, and a count has none.
+  upright() {
+    if (this.log) return { grid: { show: false }, ticks: { show: false } };
+    return this.whole ? { incrs: [1, 2, 5].flatMap((n) => [...Array(9).keys()].map((k) => n * 10 ** k)).sort((a, b) => a - b) } : {};
   }
 
   series(line) {
@@ -67,7 +74,6 @@ export class Chart {
     const room = (high - low || Math.abs(high) || 1) * 0.05;
     return [this.from0 && low === 0 ? 0 : low - room, high + room];
   }
-
 
   resize() {
     const width = this.holder.clientWidth;

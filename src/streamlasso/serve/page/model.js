@@ -11,7 +11,7 @@ const FEWEST = 20;
 //: Milliseconds between two looks at the coefficients, and between two pictures of what is read.
 const PACE = 1000, SLOW = 250;
 const element = (id) => document.getElementById(id);
-const percent = (share) => `${(100 * share).toFixed(share < 0.1 && share > 0 ? 1 : 0)} %`;
+const percent = (share) => `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)} %`;
 
 const CHARTS = {
   fit: [[
@@ -27,7 +27,7 @@ const CHARTS = {
   ], { from0: true }],
   lam: [[{ label: "lam", colour: "accent" }], { small: true, log: true }],
   memory: [[{ label: "memory", colour: "accent" }], { small: true, from0: true }],
-  active: [[{ label: "active", colour: "accent" }], { small: true, from0: true }],
+  active: [[{ label: "active", colour: "accent" }], { small: true, from0: true, whole: true }],
 };
 
 export class ModelView {
@@ -176,7 +176,7 @@ export class ModelView {
 
   drawRest(over, losses) {
     const points = this.points, last = (values) => short(values.at(-1) ?? null);
-    for (const name of ["lam", "memory", "active"]) {
+    for (const name of isWide(this.facts) ? [] : ["lam", "memory", "active"]) {
       this.charts[name].draw([points.row, points[name]], this.marks ?? []);
       this.charts[name].describe(`${name} ${last(points[name])}`);
     }
@@ -203,6 +203,7 @@ export class ModelView {
     element("fit-title").textContent = two ? `Share of ${model.target} = ${model.classes[1]}: predicted (mean probability) and actual`
       : model.classes ? `Predicted and actual class of ${model.target}: ${model.classes.map((label, k) => `${k} ${label}`).join(", ")}`
       : `Predicted and actual ${model.target}`;
+    element("tuning").hidden = isWide(model);
     this.numbers();
     this.features(model);
     const notes = element("notes");
@@ -221,9 +222,11 @@ export class ModelView {
       ["recent loss", short(recent.model), model.family],
       ["running mean", short(recent.baseline), against(recent.baseline)],
       ["persistence", short(recent.persistence), against(recent.persistence)],
-      ["lam", short(first?.lam ?? null), first ? `of at most ${short(first.lam_max)}` : ""],
-      ["memory", first ? `${short(Math.round(first.memory))} rows` : "–", first ? `since row ${short(first.since)}` : ""],
-      ["active", first ? `${short(first.n_active)} of ${short(model.features.length)}` : "–", first?.kind ?? ""],
+      ...isWide(model) ? [] : [
+        ["lam", short(first?.lam ?? null), first ? `of at most ${short(first.lam_max)}` : ""],
+        ["memory", first ? `${short(Math.round(first.memory))} rows` : "–", first ? `since row ${short(first.since)}` : ""],
+      ],
+      ["active", first ? `${short(first.n_active)} of ${short(model.n_features)}` : "–", first?.kind ?? ""],
       ["waiting for labels", short(model.n_waiting), model.n_expired ? `${short(model.n_expired)} expired` : ""],
     ];
     element("numbers").replaceChildren(...found.map(([name, value, more]) => {
@@ -236,13 +239,13 @@ export class ModelView {
 
   features(model) {
     const several = model.models.length > 1;
-    element("features").className = several ? "" : "plain";
+    element("features").className = `${several ? "" : "plain"} ${isWide(model) ? "wide" : ""}`;
     const all = model.models.flatMap((each) => each.coefficients.map((found) => ({ ...found, of: each.class })));
     all.sort((a, b) => b.importance - a.importance || b.inclusion - a.inclusion);
     element("features").tBodies[0].replaceChildren(...all.slice(0, MOST_FEATURES).map((found) => {
       const row = document.createElement("tr"), own = make("td", several ? String(found.of) : "");
       own.className = "class";
-      row.append(make("td", found.feature), own, make("td", short(found.coef)), gauge(found.importance), gauge(found.inclusion));
+      row.append(make("td", found.feature), own, make("td", short(found.coef)), gauge(found.importance), gauge(found.inclusion, "inclusion"));
       return row;
     }));
     const left = all.length - MOST_FEATURES;
@@ -264,6 +267,8 @@ export class ModelView {
   }
 }
 
+// Any number of features: there is no penalty, memory or inclusion.
+const isWide = (model) => Boolean(model?.models.length) && model.models[0].lam === null;
 const lower = (share) => share >= 0 ? `model ${percent(share)} lower` : `model ${percent(-share)} higher`;
 
 function make(kind, text) {
@@ -282,8 +287,9 @@ function entry(milliseconds, text) {
   return item;
 }
 
-function gauge(share) {
+function gauge(share, kind = "") {
   const cell = document.createElement("td"), meter = document.createElement("meter");
+  cell.className = kind;
   meter.max = 1;
   meter.value = share ?? 0;
   meter.textContent = percent(share ?? 0);

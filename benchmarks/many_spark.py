@@ -26,6 +26,7 @@ from common import report
 from streamlasso import RAPRegressor, families
 from streamlasso.keyed import KeyedRegressor
 from streamlasso.spark import api, columns, learn, models
+from streamlasso.spark.page import Results
 from streamlasso.spark.text import from_text, to_text
 
 P = 20
@@ -71,32 +72,22 @@ class WithoutModel(api._Processor):
 
     def handleInputRows(self, key, rows, timerValues):
         before = self._state.get()
-        frame = pd.concat(list(rows))
+        events = columns.unpacked(self._job, [row["rows"] for row in rows])
         if before is None:
-            data = os.urandom(max(8, self._key_bytes * frame["key"].nunique()))
+            data = os.urandom(max(8, self._key_bytes * len(set(events.keys))))
         else:
             data = os.urandom(8) + from_text(before[1])[8:]
         self._state.update(("", to_text(data), "", "", "", 0))
-        nothing = [None] * len(frame)
-        yield pd.DataFrame(
-            {
-                "key": frame["key"].tolist(),
-                "id": frame["id"].tolist(),
-                "prediction": frame["y"].tolist(),
-                "loss": frame["y"].tolist(),
-                "baseline": frame["y"].tolist(),
-                "status": ["learnt"] * len(frame),
-                "error": nothing,
-                "page": [[0.0] * len(columns.NOTES), *nothing[1:]],
-            }
-        )
+        results = Results(events.keys, events.ids)
+        results.prediction = results.loss = results.baseline = events.y.tolist()
+        yield self._row(results, [0.0] * len(columns.NOTES))
 
 
 def without_model(df, pages: int, key_bytes: int):
     job = api._job(LOGRMS, FEATURES, pages, None)
     api._use_rocksdb(df.sparkSession)
     out = columns.events(df, job, "key", "y", "id", None).groupBy("page")
-    out = out.transformWithStateInPandas(WithoutModel(job, key_bytes), columns.out_schema(job), "Append", "none")
+    out = out.transformWithState(WithoutModel(job, key_bytes), columns.out_schema(job), "Append", "none")
     return columns.results(out, job, df, "key", "y", "id")
 
 

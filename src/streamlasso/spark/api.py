@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
 from streamlasso.estimators import RAPClassifier, RAPRegressor
@@ -16,7 +17,7 @@ from streamlasso.estimators.multiclass import modelled
 from streamlasso.keyed import KeyedClassifier, KeyedRegressor
 from streamlasso.spark import columns
 from streamlasso.spark.job import MOST_BYTES, Job
-from streamlasso.spark.page import EXPIRED, Events, Pages, Results, State
+from streamlasso.spark.page import EXPIRED, Pages, Results, State
 from streamlasso.spark.text import from_text, to_text
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def learn(
     job = _job(model, features, pages, classes, timed=time is not None, refuses_late=late == "refuse", wait_ms=wait_ms)
     table = columns.events(df, job, key, target, id, time)
     _use_rocksdb(df.sparkSession)
-    out = table.groupBy("page").transformWithStateInPandas(
+    out = table.groupBy("page").transformWithState(
         _Processor(job, label_wait),
         columns.out_schema(job),
         "Append",
@@ -144,7 +145,7 @@ def backfill(
     table = columns.events(df, job, key, target, id, time)
 
     def learnt(number: tuple[int], frame: pd.DataFrame) -> pd.DataFrame:
-        state, results = Pages(job).learn(None, _events(job, frame))
+        state, results = Pages(job).learn(None, columns.unpacked(job, frame["rows"]))
         errors = [error for error in results.error if error is not None]
         stored = [None] * len(State._fields) if state is None else _stored(state)
         values = dict(zip(_state_names(), stored, strict=True))
@@ -195,23 +196,22 @@ class _Processor(StatefulProcessor):
         self._handle = handle
         self._state = handle.getValueState(PAGE, STATE)
 
-    def handleInitialState(self, key: Any, initialState: pd.DataFrame, timerValues: Any) -> None:
-        state = _state(initialState[_state_names()].iloc[0].tolist())
+    def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:
+        state = _state([initialState[name] for name in _state_names()])
         if state is not None:
             self._pages.job.refuse_other(state.settings)
             self._state.update(_stored(state))
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:
         before = _state(self._state.get())
-        frames = list(rows)
-        events = _events(self._job, frames[0] if len(frames) == 1 else pd.concat(frames))
+        events = columns.unpacked(self._job, [row["rows"] for row in rows])
         after, results = self._pages.learn(before, events, timerValues.getCurrentProcessingTimeInMs())
         if after is not None and after != before:
             self._set_timer(before, after)
             self._state.update(_stored(after))
-        yield self._frame(results, self._notes(int(key[0]), after))
+        yield self._row(results, self._notes(int(key[0]), after))
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:
         before = _state(self._state.get())
         if before is None:
             return
@@ -230,14 +230,14 @@ class _Processor(StatefulProcessor):
             if after.timer:
                 self._handle.registerTimer(after.timer)
 
-    def _expired(self, rows: list[tuple[str, str, np.ndarray]], notes: list[float]) -> pd.DataFrame:
+    def _expired(self, rows: list[tuple[str, str, np.ndarray]], notes: list[float]) -> Row:
         n = len(rows)
         results = Results([key for key, _, _ in rows], [name for _, name, _ in rows])
         predicted, probabilities = self._job.predictions(np.array([eta for _, _, eta in rows]))
         results.prediction, results.status = predicted, [EXPIRED] * n
         results.probabilities = probabilities or [None] * n
         results.error = [f"no label came within {self._label_wait}"] * n
-        return self._frame(results, notes)
+        return self._row(results, notes)
 
     def _notes(self, number: int, state: State | None) -> list[float]:
         """In the order of the columns' struct `page`."""
@@ -247,31 +247,20 @@ class _Processor(StatefulProcessor):
         n_keys = len(state.marks) // (16 + 8 * self._job.n_learners)
         return [number, n_keys, state.n_bytes, state.n_waiting, pages.packing, pages.learning]
 
-    def _frame(self, results: Results, notes: list[float]) -> pd.DataFrame:
-        table = {
-            "key": results.keys,
-            "id": results.ids,
-            "prediction": results.prediction,
-            "loss": results.loss,
-            "baseline": results.baseline,
-            "status": results.status,
-            "error": results.error,
-            "page": [notes, *[None] * (len(results.keys) - 1)],
-        }
-        if self._job.classes is not None:
-            table["probabilities"] = results.probabilities
-        return pd.DataFrame(table)
-
-
-def _events(job: Job, frame: pd.DataFrame) -> Events:
-    keys, ids = (_texts(frame[name]) for name in ("key", "id"))
-    y = frame["y"].to_numpy(dtype=float, na_value=np.nan) if job.classes is None else _texts(frame["y"])
-    X = np.array(frame["x"].tolist(), dtype=float)
-    return Events(keys, ids, frame["number"].tolist(), frame["time"].tolist(), frame["has_time"].tolist(), X, y)
-
-
-def _texts(column: pd.Series) -> list[str | None]:
-    return [text if isinstance(text, str) else None for text in column.tolist()]
+    def _row(self, results: Results, notes: list[float]) -> Row:
+        """As `columns.out_schema` has it."""
+        classes = {} if self._job.classes is None else {"probabilities": results.probabilities}
+        return Row(
+            key=results.keys,
+            id=results.ids,
+            prediction=results.prediction,
+            loss=results.loss,
+            baseline=results.baseline,
+            status=results.status,
+            error=results.error,
+            page=notes,
+            **classes,
+        )
 
 
 def _state(values: Any) -> State | None:

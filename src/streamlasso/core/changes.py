@@ -62,7 +62,7 @@ SUSPICION = cython.declare(cython.double, 2.5)
 MOST_HELD = cython.declare(cython.Py_ssize_t, 64)
 BOUND = cython.declare(cython.double, 3.0)
 LEAST, MOST = cython.declare(cython.double, -6.0), cython.declare(cython.double, 3.5)
-LEAST_ERROR = cython.declare(cython.double, 1e-4)
+LEAST_ERROR = cython.declare(cython.double, 1e-3)
 #: Rows before the first alarm, and from one to the next; as many more as there are features, up to MOST_MORE.
 START = cython.declare(cython.Py_ssize_t, 30)
 PAUSE = cython.declare(cython.Py_ssize_t, 20)

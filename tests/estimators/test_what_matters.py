@@ -30,7 +30,7 @@ def test_importance_is_the_coefficient_times_the_deviation_of_late():
 
 
 def test_the_rule_of_relevance():
-    """Strengths fade by .8; a feature enters above .08 log(p / k) of the largest, and leaves below a third of that.
+    """Strengths fade by .8; a feature enters above .07 log(p / k) of the largest, and leaves below a third of that.
 
     They are of the model of all experts with a thousandth or more of the largest weight.
     """
@@ -47,7 +47,7 @@ def test_the_rule_of_relevance():
         effect = np.abs(model[1:]) * np.sqrt(state["relevance/variance"])
         strength = 0.8 * strength + 0.2 * effect
         k = strength.sum() ** 2 / max(np.sum(strength**2), 1e-300)
-        shown = strength > np.where(shown, 0.08 / 3, 0.08) * np.log(20 / max(k, 1.0)) * strength.max()
+        shown = strength > np.where(shown, 0.07 / 3, 0.07) * np.log(20 / max(k, 1.0)) * strength.max()
         np.testing.assert_allclose(state["relevance/strength"], strength)
         np.testing.assert_array_equal(learner.relevant(), shown)
 

@@ -25,8 +25,8 @@ from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 
 from streamlasso.core.state import FEATURES, Column, array, numbers
 
-ENTERS = cython.declare(cython.double, 0.08)
-LEAVES = cython.declare(cython.double, 0.08 / 3.0)
+ENTERS = cython.declare(cython.double, 0.07)
+LEAVES = cython.declare(cython.double, 0.07 / 3.0)
 #: Of the strength, and of the mean and variance of features.
 FADES = cython.declare(cython.double, 0.8)
 DECAY = cython.declare(cython.double, 0.99)

@@ -223,6 +223,30 @@ def test_moves_are_the_posterior_of_each_coefficient_given_the_others(seed):
     assert np.mean(left**2) <= moves.noise * moves.size**2 <= 1.3 * np.mean(left**2)
 
 
+@pytest.mark.parametrize("p", [60, 200])
+@pytest.mark.parametrize("n_moved", [1, 3])
+def test_few_coefficients_of_many_are_named(p, n_moved):
+    """Also where there are more of them than rows, and all were a little wrong before."""
+    scores = []
+    for seed in range(10):
+        rng = np.random.default_rng([seed, p, n_moved])
+        X, before = rng.normal(size=(128, p)), np.zeros(p + 1)
+        before[1:5] = rng.normal(size=4)
+        moved = rng.choice(p, n_moved, replace=False)
+        move = np.zeros(p + 1)
+        move[1 + moved] = rng.choice([-1.0, 1.0], n_moved)
+        y = X @ before[1:] + (np.arange(128) >= 50) * (X @ move[1:]) + rng.normal(size=128)
+        known = before + 0.05 * rng.normal(size=p + 1)
+        notes = np.zeros((128, N_NOTES))
+        notes[:, RESPONSE], notes[:, SCORE] = y, y - known[0] - X @ known[1:]
+        record = np.zeros(N_FIELDS)
+        moves = Moves(X, notes, np.tile(known, (8, 1)), 128, Gaussian(), X.mean(axis=0))
+        moves.find(known + 0.4 * move, 64, int(moved[0]) + 1, 0.0).write(record)
+        named = set(unpacked_change(record).features)
+        scores.append(2 * len(named & set(moved.tolist())) / (len(named) + n_moved))
+    assert np.mean(scores) > 0.95
+
+
 def test_the_row_of_a_change_is_as_likely_as_all_rows_are_with_it():
     X, notes, past, before = kept_rows()
     moves = Moves(X, notes, past, 100, Gaussian(), X.mean(axis=0)).find(before, 60, 2, 0.0)

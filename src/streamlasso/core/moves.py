@@ -4,8 +4,9 @@
 **Where.** From the change on, a coefficient has stayed as it was before, beta, or it is 0, or it is another one. With
 features in units of their deviation since the change:
 
-    stays ~ N(beta, STAYS noise / rows before),   is 0,   is new ~ N(0, tau)     (the intercept: new ~ N(beta, tau))
+    stays ~ N(beta, s),    is 0,    is new ~ N(0, tau)              (the intercept: new ~ N(beta, tau))
 
+where s is what the model before did not know, STAYS noise / rows before, at most MOST_APART noise in all, and
 with shares of the three that are those of all features, and of PRIOR more. The posterior is that of each coefficient
 given the means of all others (mean field; Carbonetto and Stephens, 2012), coefficient after coefficient, and after each
 sweep noise, tau and shares are those that this posterior has. It begins with the coefficients as they are now, or were
@@ -27,6 +28,8 @@ from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.kernels import axpy, dot
 
 STAYS = cython.declare(cython.double, 2.0)
+#: The most that the errors of all coefficients before may add to those of predictions, in units of the noise.
+MOST_APART = cython.declare(cython.double, 0.5)
 MOST_BEFORE = cython.declare(cython.double, 300.0)
 PRIOR = np.array([6.0, 2.0, 2.0])
 STAYED, NOTABLE = cython.declare(cython.double, 0.3), cython.declare(cython.double, 0.9)
@@ -257,7 +260,7 @@ class Moves:
         variance: cython.double
         noise: cython.double = self.noise
         n: cython.double = self.n - since
-        before: cython.double = STAYS * noise * n / (self.rows_before * self.weight)
+        before: cython.double = noise * n / self.weight * min(STAYS / self.rows_before, MOST_APART / (self.p + 1.0))
         narrow: cython.double = 1.0 / (self.weight / noise + 1.0 / before)
         wide: cython.double = 1.0 / (self.weight / noise + 1.0 / self.tau)
         total: cython.double = self.share[STAY] + self.share[ZERO] + self.share[NEW]

@@ -9,7 +9,9 @@ and ADWIN alpha and delta) is the first on a grid with no more than one false al
 does not change (`CALIBRATION`); ours has none to set. Delays are counted on streams of other seeds (`REPORT`).
 
 F is that of the named features against those that moved by one deviation of the noise or more per deviation of the
-feature; `oracle` is that of least squares on both sides of the true change, with AFTER rows each.
+feature, of changes that were found before the next one; `oracle` is that of least squares on both sides of the true
+change, with AFTER rows each. `Bayes` knows the row of the change, the noise and how coefficients are drawn on both
+sides (the paper's simulation), has all rows before and AFTER rows after, and names what has the largest expected F.
 """
 
 import argparse
@@ -23,7 +25,7 @@ from river import drift
 from common import report
 from streamlasso import RAPClassifier, RAPRegressor, progressive
 from streamlasso.families import Gamma, Poisson
-from streamlasso.simulate import SPARSE, _coefficients, _features, simulate
+from streamlasso.simulate import DENSE, SPARSE, _coefficients, _features, simulate
 from streamlasso.tuners import LogRMS
 from streams import load_task
 
@@ -128,6 +130,33 @@ def oracle(X: np.ndarray, y: np.ndarray, change: int) -> set[int]:
     return set(np.flatnonzero(np.abs(sides[1] - sides[0]) >= 1.0).tolist())
 
 
+def sampled(rng: np.random.Generator, X: np.ndarray, y: np.ndarray, density: float, n: int = 300) -> np.ndarray:
+    """Coefficients from their posterior by Gibbs sampling: this share of them standard normal, noise 1."""
+    gram, products, beta, found = X.T @ X, X.T @ y, np.zeros(X.shape[1]), []
+    for i in range(n + 100):
+        for j in range(len(beta)):
+            beta[j] = 0.0
+            variance = 1.0 / (gram[j, j] + 1.0)
+            mean = variance * (products[j] - gram[j] @ beta)
+            odds = density / (1.0 - density) * np.sqrt(variance) * np.exp(min(0.5 * mean**2 / variance, 500.0))
+            if rng.random() * (1.0 + odds) < odds:
+                beta[j] = mean + np.sqrt(variance) * rng.normal()
+        if i >= 100:
+            found.append(beta.copy())
+    return np.array(found)
+
+
+def bayes(X: np.ndarray, y: np.ndarray, change: int) -> set[int]:
+    """The features with the largest expected F."""
+    rng, after = np.random.default_rng(0), slice(change, change + AFTER)
+    before = sampled(rng, X[:change], y[:change], DENSE)
+    moved = np.abs(sampled(rng, X[after], y[after], SPARSE) - before) >= 1.0
+    order = np.argsort(-moved.mean(axis=0))
+    sizes = np.arange(1, len(order) + 1)
+    expected = (2 * np.cumsum(moved[:, order], axis=1) / (sizes + moved.sum(axis=1)[:, None])).mean(axis=0)
+    return set(order[: int(np.argmax(expected)) + 1].tolist())
+
+
 def compare(n_draws: int, n_quiet: int) -> list[dict[str, str]]:
     quiet = list(stationary(n_quiet))
     settings = {(name, size): calibrated(name, size, quiet) for name in PEERS for size in SIZES if _differs(name, size)}
@@ -135,7 +164,7 @@ def compare(n_draws: int, n_quiet: int) -> list[dict[str, str]]:
         print(f"{name} of {size} residuals: {setting:g}, {rate:.1f} false alarms per 10,000 rows")
     lines = []
     for kind in KINDS:
-        ours, f, best_f, false, rows = [], [], [], 0, 0
+        ours, f, best_f, bayes_f, false, rows = [], [], [], [], 0, 0
         theirs: dict[tuple[str, str], list[float]] = {key: [] for key in settings}
         for draw in range(n_draws):
             X, y, changes, last, moved = stream(kind, REPORT, draw)
@@ -143,15 +172,17 @@ def compare(n_draws: int, n_quiet: int) -> list[dict[str, str]]:
             trace = progressive(model, X, y, progress=False)
             ours += delays([change.detected for change in model.changes_], changes, last)
             false, rows = false + sum(c.detected < changes[0] for c in model.changes_), rows + changes[0]
-            first = [c for c in model.changes_ if c.detected >= changes[0]]
+            first = [c for c in model.changes_ if changes[0] <= c.detected < [*changes, last][1]]
             if moved and first:
                 f.append(f_of({int(name[1:]) for name in first[0].features if name != "intercept"}, moved))
                 best_f.append(f_of(oracle(X, y, changes[0]), moved))
+                bayes_f += [f_of(bayes(X, y, changes[0]), moved)] if kind == KINDS[0] else []
             for (name, size), (setting, _) in settings.items():
                 found = alarms_of(PEERS[name][0](setting), SIZES[size](y - trace.prediction))
                 theirs[name, size] += delays(found, changes, last)
         best = {name: min((theirs[key] for key in settings if key[0] == name), key=_median) for name in PEERS}
-        named = {"F": f"{np.mean(f):.2f}", "oracle": f"{np.mean(best_f):.2f}"} if f else {"F": "", "oracle": ""}
+        scores = {"F": f, "oracle": best_f, "Bayes": bayes_f}
+        named = {name: f"{np.mean(each):.2f}" if each else "" for name, each in scores.items()}
         line = {"stream": kind, "streamlasso": _words(ours)} | {name: _words(best[name]) for name in PEERS}
         lines.append({**line, **named, "false alarms": f"{1e4 * false / rows:.1f}"})
         print(lines[-1], flush=True)

@@ -98,7 +98,7 @@ def lines(data: Path | None, most: int) -> Iterator[dict[str, str]]:
             line[f"{coverage:.0%}"] = f"{100 * inside.mean():.1f}"
             if coverage == 0.9:
                 parts = [inside[i : i + STRETCH].mean() for i in range(0, len(inside) - STRETCH + 1, STRETCH)]
-                line["90% in stretches"] = f"{100 * min(parts):.1f} to {100 * max(parts):.1f}"
+                line["90% in stretches"] = f"{100 * min(parts):.1f} to {100 * max(parts):.1f}" if parts else ""
         ours = pinball(y, quantiles[:, [LEVELS.index(0.05), LEVELS.index(0.95)]], (0.05, 0.95))[BURN:]
         theirs = pinball(y, jackknife(y, mean), (0.05, 0.95))[BURN:]
         ratio = ours.mean() / theirs.mean()

@@ -154,13 +154,42 @@ def test_river_says_the_same():
     )
 
 
-@pytest.mark.parametrize(("factor", "rows"), [(1e-3, 100), (1e-6, 150)])
+@pytest.mark.parametrize(("factor", "rows"), [(1e-3, 70), (1e-6, 80)])
 def test_intervals_are_narrow_again_soon_after_the_noise_falls(factor, rows):
     """A mean of squares that fades by .98 would need 700 and 1,400 rows."""
     rng = np.random.default_rng(0)
     errors = rng.normal(size=600) * np.where(np.arange(600) < 300, 1.0, factor)
-    walked = Quantiles(Gaussian()).walk(errors, np.zeros(600), [0.05, 0.95])
-    width = walked[:, 1] - walked[:, 0]
+    walked = Quantiles(Gaussian()).walk(errors, np.zeros(600), LEVELS)
+    np.testing.assert_allclose(walked[100:], np.array(list(followed(errors)))[100:-1], rtol=1e-7, atol=1e-12)
+    width = walked[:, 8] - walked[:, 2]
     assert 2.5 < np.median(width[100:300]) < 4.5
     assert 2.5 < np.median(width[300 + rows :]) / factor < 4.5
     assert width[300 + rows] / factor < 8
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_intervals_are_narrow_again_100_rows_after_a_jump_of_a_million(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(700, 5))
+    y = X[:, 0] + rng.normal(size=700) + 1e6 * (np.arange(700) >= 500)
+    model, width = RAPRegressor().fit(X[:500], y[:500]), []
+    for row in range(500, 700):
+        low, high = model.predict_interval(X[row : row + 1], 0.9)[0]
+        width.append(high - low)
+        model.partial_fit(X[row : row + 1], y[row : row + 1])
+    assert max(width[100:]) < 15 and width[0] < 5
+
+
+@pytest.mark.parametrize("noise", ["normal", "t2", "Laplace"])
+def test_noise_that_does_not_fall_starts_nothing_again(noise):
+    rng = np.random.default_rng(0)
+    errors = {
+        "normal": rng.normal(size=100000),
+        "t2": rng.standard_t(2, size=100000),
+        "Laplace": rng.laplace(size=100000),
+    }[noise]
+    quantiles, weights = Quantiles(Gaussian()), []
+    for start in range(0, 100000, 20):
+        quantiles.walk(errors[start : start + 20], np.zeros(20), [])
+        weights.append(quantiles.weight)
+    assert min(weights[20:]) > 49.9

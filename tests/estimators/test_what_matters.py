@@ -30,7 +30,7 @@ def test_importance_is_the_coefficient_times_the_deviation_of_late():
 
 
 def test_the_rule_of_relevance():
-    """Strengths fade by .8; a feature enters above .06 of the largest, and leaves below .02 of it.
+    """Strengths fade by .8; a feature enters above .07 log(p / k) of the largest, and leaves below a third of that.
 
     They are of the model of all experts with a thousandth or more of the largest weight.
     """
@@ -46,14 +46,14 @@ def test_the_rule_of_relevance():
         model = sum(weights[m, k] * learner.expert(m, k)[2] for m, k in np.argwhere(weights)) / weights.sum()
         effect = np.abs(model[1:]) * np.sqrt(state["relevance/variance"])
         strength = 0.8 * strength + 0.2 * effect
-        shown = strength > np.where(shown, 0.02, 0.06) * strength.max()
+        k = strength.sum() ** 2 / max(np.sum(strength**2), 1e-300)
+        shown = strength > np.where(shown, 0.07 / 3, 0.07) * np.log(20 / max(k, 1.0)) * strength.max()
         np.testing.assert_allclose(state["relevance/strength"], strength)
         np.testing.assert_array_equal(learner.relevant(), shown)
 
 
 def test_what_is_shown_is_steady_and_right():
-    """A fifth of the moves of the model with the largest weight, and its F but for chance (standard error .02 for the
-    mean of eight streams, .03 for that of four); the selected one is between."""
+    """A fifth of the moves of the model with the largest weight, and no less F; the selected one is between."""
     moves, scores = np.zeros(3), np.zeros(3)
     for seed in range(4):
         stream = simulate(np.random.default_rng(seed), lengths=[250, 250], densities=[SPARSE] * 2)
@@ -70,7 +70,7 @@ def test_what_is_shown_is_steady_and_right():
             scores[k] += 2 * np.sum(sets[:, k] & truth) / (sets[:, k].sum() + truth.sum()) / 4
     assert moves[2] < 0.2 * moves[0]
     assert moves[2] < moves[1] < moves[0]
-    assert scores[2] > scores[0] - 2 * 0.03
+    assert scores[2] > max(scores[:2])
 
 
 def test_a_change_is_explained_by_the_coefficients_that_moved():

@@ -1,4 +1,4 @@
-"""The evidence of `core/changes.py` by its definition: sums over all rows of products of e-values."""
+"""Changes by their definitions: sums over all rows of products of e-values, posteriors by integrals."""
 
 import numpy as np
 from scipy import integrate, stats
@@ -41,3 +41,30 @@ def shift_e_values(scores, z, shift, first):
     """Of errors over their deviation that go with z; before the row `first` they are not known."""
     f = [shift_ratio(shift * z[i], scores[i]) if i >= first else 1.0 for i in range(len(z))]
     return [f[i] / max(np.mean(f[: i + 1]), 1.0) for i in range(len(z))]
+
+
+def moved_posterior(design, missed, move, j, beta, noise, tau, shares, rows_before):
+    """The probability that a coefficient stayed, and the mean of its move, if all others have moved as said.
+
+    Three kinds of prior in units of the feature: narrow about no move, the value 0 (not for the intercept, j = 0), and
+    wide about the value 0. By sums over a grid of moves.
+    """
+    deviation = np.sqrt(np.mean(design[:, j] ** 2))
+    left = missed - design @ move + design[:, j] * move[j]
+    best = left @ design[:, j] / (design[:, j] @ design[:, j])
+    at = np.linspace(-1, 1, 400001) * (5 * np.sqrt(tau) / deviation + 2 * abs(best) + 2 * abs(beta))
+    likelihood = np.exp(-0.5 * design[:, j] @ design[:, j] * (at - best) ** 2 / noise)
+    narrow = stats.norm.pdf(at, 0.0, np.sqrt(2.0 * noise / rows_before) / deviation)
+    wide = stats.norm.pdf(at, -beta, np.sqrt(tau) / deviation)
+    step = at[1] - at[0]
+    zero = np.exp(-0.5 * design[:, j] @ design[:, j] * (-beta - best) ** 2 / noise) if j else 0.0
+    parts = np.array([np.sum(narrow * likelihood) * step, zero, np.sum(wide * likelihood) * step]) * shares
+    means = np.array([np.average(at, weights=narrow * likelihood), -beta, np.average(at, weights=wide * likelihood)])
+    return parts[0] / parts.sum(), parts @ means / parts.sum()
+
+
+def likeliest_start(missed, left, noise):
+    """Of each row, how likely the rows from there on are those that moved coefficients leave less of."""
+    logs = [np.sum(stats.norm.logpdf(left[s:], 0, noise**0.5)) for s in range(len(left))]
+    logs = np.array(logs) + [np.sum(stats.norm.logpdf(missed[:s], 0, noise**0.5)) for s in range(len(left))]
+    return np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()

@@ -11,7 +11,7 @@ def followed(errors, halves=None):
     """Quantiles of the next error before each error, then after the last; `halves` is half the distance of two values
     that an error can have, 0 for any number. An integral over that distance is a mean over many points of it."""
     q, losses, square, weight = np.tile(norm.ppf(LEVELS)[:, None], (1, 4)), np.zeros((11, 4)), 0.0, 0.0
-    recent = []
+    ratios = []
     points = (np.arange(4000) + 0.5) / 4000 * 2 - 1
     for error, half in zip(errors, np.zeros(len(errors)) if halves is None else halves, strict=True):
         yield said(q, losses, square)
@@ -22,12 +22,16 @@ def followed(errors, halves=None):
             step = LEVELS[:, None, None] - (where <= q[:, :, None])
             losses = 0.99 * losses + ((where - q[:, :, None]) * step).mean(axis=2)
             q = q + RATES * (LEVELS[:, None] - below)
+        counted = min(error**2, 25 * square) if square > 0 else error**2
+        if square > 0 and error != 0:
+            ratios.append(max(np.log(counted / square), -6.9))
         weight = 0.98 * weight + 1
-        recent.append(min(error**2, 25 * square) if square > 0 else error**2)
-        square += (recent[-1] - square) / weight
-        last = 0.8 ** np.arange(len(recent))[::-1] * np.array([1.0] + [0.2] * (len(recent) - 1)) @ np.array(recent)
-        if square > 50 * last > 0:
-            square, weight = last, 1.0
+        square += (counted - square) / weight
+        fading = 0.1 * 0.9 ** np.arange(len(ratios))[::-1]
+        log_ratio = -1.27 * (1 - fading.sum()) + fading @ np.array(ratios)
+        if log_ratio < -1.27 - np.log(50):
+            square, weight, ratios = square * np.exp(log_ratio + 1.27), 5.0, []
+            q, losses = np.tile(q[:, :1], (1, 4)), np.zeros((11, 4))
     yield said(q, losses, square)
 
 

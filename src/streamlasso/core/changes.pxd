@@ -1,23 +1,18 @@
 cimport cython
 
+from streamlasso.core.moves cimport BETWEEN, LOSS, N_NOTES, N_PAST, N_RECENT, OFFSET, RESPONSE, SCORE, SURPRISE
 from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
 #: Powers of ranks and shifts of errors; the errors that ranks are among, those just before the row that are left out,
-#: and room for both; rows, models and changes that are kept.
+#: and room for both; changes that are kept.
 cdef enum:
     N_POWERS = 4
     N_SHIFTS = 4
     N_BEFORE = 256
     N_LATE = 16
     N_ERRORS = 272
-    N_RECENT = 128
-    N_PAST = 8
     MOST_KEPT = 32
-
-#: What is kept of a row beside its features.
-cdef enum:
-    RESPONSE, OFFSET, LOSS, SCORE, SURPRISE, N_NOTES
 
 #: What raised an alarm: errors that go with a feature, or errors that are larger than usual.
 cdef enum:

@@ -36,7 +36,7 @@ begins a change of a feature with a weight of at most z^2: where z is 0, nothing
 errors grew is above SUSPICION, they are those that the model would have made with the coefficients it had before.
 
 A model that still learns has errors that shrink, and its rows are not quite exchangeable: the evidence is less then.
-What changed is found from the rows that are kept (`attribution.py`), half of N_RECENT rows after the alarm or at the
+What changed is found from the rows that are kept (`moves.py`), half of N_RECENT rows after the alarm or at the
 next one; until then it is a preliminary answer.
 """
 
@@ -49,7 +49,8 @@ from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
-from streamlasso.core.attribution import N_FIELDS, exchanged_records, found_in, packed_change, unpacked_change
+from streamlasso.core.attribution import exchanged_records, unpacked_change
+from streamlasso.core.moves import N_FIELDS, Moves
 from streamlasso.core.state import FEATURES, FIXED, ROWS, WITH_INTERCEPT, Column, array, numbers
 
 POWERS = np.array([0.33, 0.6, 0.75, 0.875])
@@ -61,7 +62,7 @@ SUSPICION = cython.declare(cython.double, 2.5)
 MOST_HELD = cython.declare(cython.Py_ssize_t, 64)
 BOUND = cython.declare(cython.double, 3.0)
 LEAST, MOST = cython.declare(cython.double, -6.0), cython.declare(cython.double, 3.5)
-LEAST_ERROR = cython.declare(cython.double, 1e-4)
+LEAST_ERROR = cython.declare(cython.double, 1e-3)
 #: Rows before the first alarm, and from one to the next; as many more as there are features, up to MOST_MORE.
 START = cython.declare(cython.Py_ssize_t, 30)
 PAUSE = cython.declare(cython.Py_ssize_t, 20)
@@ -74,8 +75,6 @@ SCALE_ROWS = cython.declare(cython.double, 200.0)
 CAP = cython.declare(cython.double, 25.0)
 #: Squares and deviations are at most this; a variance below this share of the squared mean is rounding.
 LARGEST, ROUNDING = cython.declare(cython.double, 1e300), cython.declare(cython.double, 1e-20)
-#: Rows between two models that are kept.
-BETWEEN = cython.declare(cython.Py_ssize_t, 16)
 #: Steps of b, from 0 to the largest, for which the mean of f is in a table.
 STEPS = cython.declare(cython.double, 32.0)
 
@@ -405,7 +404,7 @@ class Changes(Stateful):
             if self.count == MOST_KEPT:
                 np.asarray(self.found)[:] = np.roll(self.found, -1, axis=0)
                 self.count -= 1
-            np.asarray(self.found)[self.count] = packed_change(self._last())
+            self._write_last(self.found[self.count])
             self.count += 1
             self.alarm_kind = NONE
         return 0
@@ -451,23 +450,15 @@ class Changes(Stateful):
 
     def _last(self):
         """What the rows that are kept say about the last alarm."""
-        first = max(self.n - N_RECENT, 0)
-        order = np.arange(first, self.n) % N_RECENT
-        return found_in(
-            rows=np.arange(first, self.n),
-            X=np.array(self.x)[order],
-            notes=np.array(self.notes)[order],
-            before=self._before,
-            family=self.family,
-            alarm=self.alarm_row,
-            feature=self.alarm_feature if self.alarm_kind == BY_SCORE else -1,
-            mean=np.array(self.mean),
-        )
+        record = np.zeros(N_FIELDS)
+        self._write_last(record)
+        return unpacked_change(record)
 
-    def _before(self, row):
-        """The model that is kept from just before a row, intercept first."""
-        k = max(row // BETWEEN, (self.n - 1) // BETWEEN - N_PAST + 1, 0)
-        return np.array(self.past)[k % N_PAST]
+    def _write_last(self, record):
+        feature = self.alarm_feature if self.alarm_kind == BY_SCORE else -1
+        previous = self.found[self.count - 1, 0] if self.count > 0 else 0.0
+        moves = Moves(self.x, self.notes, self.past, self.n, self.family, self.mean)
+        moves.find(self.now, self.alarm_row, feature, previous).write(record)
 
     def travel(self, tape):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.count), MOST_KEPT)

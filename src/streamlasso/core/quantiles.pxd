@@ -24,3 +24,4 @@ cdef class Quantiles(Stateful):
     cdef void _say(self, double[::1] at, double[::1] wide, double[::1] out) noexcept nogil
     cdef double _average(self, Py_ssize_t i) noexcept nogil
     cdef int _place(self, double eta, double[::1] errors, double[::1] out) except -1 nogil
+    cdef void _shrink(self) noexcept nogil

@@ -7,7 +7,9 @@ of counts, the mean of positive responses):
     z = (y - mu) / (spread(mu) s),        s^2 <- fading mean of ((y - mu) / spread(mu))^2, a square at most CAP s^2
 
 so that a quantile of z need not move when the noise does. A mean of squares falls slowly from where a jump has brought
-it, so where the squares of the last few rows are SHRINKS times smaller, it starts again from these.
+it, and quantiles that went up with it come down slowly. The mean of log z^2 over the last few rows forgets a jump in
+as many rows: where it says that the squares are SHRINKS times smaller, s^2 starts again from there, and all rates from
+the steadiest.
 
 For each level tau it follows the errors by a step of online gradient descent on the pinball loss, which makes the share
 of errors below q the level, whatever the errors do (Gibbs and Candes; Angelopoulos, Candes and Tibshirani):
@@ -24,7 +26,7 @@ weights exp(-TRUST loss), loss the pinball loss that fades by LOSS_DECAY a row; 
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, exp, floor, isfinite, sqrt
+from cython.cimports.libc.math import INFINITY, exp, floor, isfinite, log, sqrt
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from scipy.special import ndtri, stdtrit
@@ -39,9 +41,13 @@ LOSS_DECAY = cython.declare(cython.double, 0.99)
 #: Of s^2, and the most that one square counts.
 SQUARE_DECAY = cython.declare(cython.double, 0.98)
 CAP = cython.declare(cython.double, 25.0)
-#: Of the squares of the last few rows; chance brings them to less than a fiftieth of s^2 once in a million rows.
-FAST_DECAY = cython.declare(cython.double, 0.8)
+#: Of log z^2, which is at least LEAST_LOG (a thirtieth of s) and USUAL on average for normal errors. Chance has not
+#: brought its mean to less than a fiftieth in a million rows of normal, Laplace or t(2) errors.
+FAST_DECAY = cython.declare(cython.double, 0.9)
 SHRINKS = cython.declare(cython.double, 50.0)
+LEAST_LOG, USUAL = cython.declare(cython.double, -6.9), cython.declare(cython.double, -1.27)
+#: The rows that s^2 is worth when it starts again.
+FEW = cython.declare(cython.double, 5.0)
 #: Errors beyond this are this far out.
 FARTHEST = cython.declare(cython.double, 20.0)
 #: The rows after which the noise counts as known; before, quantiles are as much wider as those of Student's t.
@@ -70,7 +76,8 @@ class Quantiles(Stateful):
         self.tau, self.rate, self.knots = LEVELS, RATES, ndtri(LEVELS)
         self.q = np.tile(ndtri(LEVELS)[:, None], (1, N_RATES))
         self.losses = np.zeros((N_LEVELS, N_RATES))
-        self.square = self.weight = self.fast = 0.0
+        self.square = self.weight = 0.0
+        self.fast = USUAL
         self.n = 0
 
     def see(self, y, eta, weight):
@@ -91,14 +98,26 @@ class Quantiles(Stateful):
             error = min(max(error / sqrt(self.square), -FARTHEST), FARTHEST)
             self._follow(error, min(half / unit, FARTHEST))
             square = min(square, CAP * self.square)
+            if square > 0.0:
+                self.fast += (1.0 - FAST_DECAY) * (max(log(square / self.square), LEAST_LOG) - self.fast)
         self.weight = SQUARE_DECAY * self.weight + 1.0
         self.square += (square - self.square) / self.weight
-        self.fast += (1.0 - FAST_DECAY if self.n > 0 else 1.0) * (square - self.fast)
-        if self.square > SHRINKS * self.fast > 0.0:
-            self.square = self.fast
-            self.weight = 1.0
+        if self.fast < USUAL - log(SHRINKS):
+            self._shrink()
         self.n += 1
         return 0
+
+    def _shrink(self):
+        """The noise is less than it was."""
+        i: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        self.square *= exp(self.fast - USUAL)
+        self.weight = FEW
+        self.fast = USUAL
+        for i in range(N_LEVELS):
+            for k in range(N_RATES):
+                self.q[i, k] = self.q[i, 0]
+                self.losses[i, k] = 0.0
 
     def _follow(self, z, half):
         i: cython.Py_ssize_t
@@ -120,7 +139,7 @@ class Quantiles(Stateful):
         tape.doubles(cython.address(self.losses[0, 0]), N_LEVELS * N_RATES, FINITE)
         tape.number(cython.address(self.square), WEIGHT)
         tape.number(cython.address(self.weight), WEIGHT)
-        tape.number(cython.address(self.fast), WEIGHT)
+        tape.number(cython.address(self.fast), FINITE)
         tape.count(cython.address(self.n))
 
     def __reduce__(self):

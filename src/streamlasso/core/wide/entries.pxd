@@ -9,6 +9,7 @@ from streamlasso.core.wide.table cimport Entry
 cdef extern from *:
     """
     #define wide_exact_float(o) PyFloat_CheckExact(o)
+    #define wide_plain(o) (PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || PyFloat_Check(o))
 
     static CYTHON_INLINE const unsigned char* wide_utf8(PyObject* text, Py_ssize_t* length) {
         if (PyUnicode_IS_COMPACT_ASCII(text)) {
@@ -30,6 +31,7 @@ cdef extern from *:
     """
     uint64_t wide_version(object row) noexcept
     bint wide_exact_float(PyObject* given) noexcept
+    bint wide_plain(PyObject* given) noexcept
     const unsigned char* wide_utf8(object text, Py_ssize_t* length) except NULL
 
 
@@ -48,10 +50,11 @@ cdef class Entries:
     cdef int take_columns(self, Py_ssize_t start, Py_ssize_t end, const int64_t[::1] columns,
                           const double[::1] values) except -1
     cdef int take_names(self, x, bint remember) except -1
-    cdef int _walk(self, dict row, bint remember) except -1
+    cdef bint _walk(self, dict row, bint remember) except -1
     cdef bint _is_last(self, dict row) noexcept
     cdef void _forget_last(self) noexcept
     cdef void _sort(self) noexcept nogil
 
 
 cdef double number_of(name, given) except? -1
+cdef _plain(name, given)

@@ -97,7 +97,9 @@ class Entries:
         self._forget_last()
         self.made.clear()
         try:
-            self._walk(row, remember)
+            if not self._walk(row, remember):
+                # A number that runs Python to say what it is, in which another thread can have its turn.
+                return self.take_names({name: _plain(name, given) for name, given in row.items()}, False)
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"x has the key {error.object!r}, which is not valid Unicode; nothing was learnt."
@@ -106,6 +108,7 @@ class Entries:
         return 0
 
     def _walk(self, row, remember):
+        """Whether all values are text or numbers that can be read at once: nobody else can touch the row meanwhile."""
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
         seen: cython.Py_ssize_t = 0
@@ -122,6 +125,8 @@ class Entries:
             wide_prefetch(name_at)
             wide_prefetch(cython.cast(cython.p_char, name_at) + 64)
             seen += 1
+            if not wide_plain(given_at):
+                return False
         for i in range(seen):
             name_at, given_at = self.last[2 * i], self.last[2 * i + 1]
             name = cython.cast(object, name_at)
@@ -153,7 +158,7 @@ class Entries:
                 self.n_last = seen
                 for i in range(2 * seen):
                     Py_INCREF(cython.cast(object, self.last[i]))
-        return 0
+        return True
 
     def _is_last(self, row):
         """Whether the dict is the last one, or holds its objects in the same order."""
@@ -208,6 +213,10 @@ class Entries:
             else:
                 _insert(self.all + start, count[i] - start)
             start = count[i]
+
+
+def _plain(name, given):
+    return given if type(given) is str or isinstance(given, float) else number_of(name, given)
 
 
 @cython.cfunc

@@ -43,7 +43,7 @@ sanitize: $(VENV)/with-test
 	cd build/sanitize && CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" \
 		$(abspath $(BIN))/python setup.py -q build_ext --inplace
 	PYTHONPATH=$(abspath build/sanitize/src) ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libstdc++.so)" \
-		$(BIN)/python tests/attack/long.py --minutes $(MINUTES) streams forged_files
+		$(BIN)/python tests/attack/long.py --minutes $(MINUTES) streams forged_files bodies
 
 lint: $(VENV)/with-lint lint-github
 	$(BIN)/ruff check

@@ -50,6 +50,12 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
             leftover.unlink(missing_ok=True)
 
 
+def remove_leftovers_in(folder: str | os.PathLike[str]) -> None:
+    """The same of all files in a folder."""
+    for leftover in Path(folder).glob(".streamlasso-*.tmp"):
+        leftover.unlink(missing_ok=True)
+
+
 @contextmanager
 def alone_with(path: str | os.PathLike[str]) -> Iterator[None]:
     """The file for this block alone; an error if another process has it. The lock ends with the process at the latest.

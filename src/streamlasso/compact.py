@@ -244,11 +244,11 @@ def _from_json(value: Any) -> Any:
     if kind == "columns":
         return DictRows(_from_json(value["names"]), value["width"])
     if kind == "array":
-        return _array(value["dtype"], _from_json(value["items"]))
+        return array_of(value["dtype"], _from_json(value["items"]))
     return PARTS[kind](**_all_from_json(value))
 
 
-def _array(name: str, items: list[Any]) -> np.ndarray:
+def array_of(name: str, items: list[Any]) -> np.ndarray:
     """Labels of this type. One long label among many short ones may take room, but not without end."""
     dtype = np.dtype(str(name))
     if dtype.kind not in KINDS or dtype.itemsize * len(items) > MOST_ROOM * (len(items) + len(str(items))):

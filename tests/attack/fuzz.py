@@ -8,7 +8,6 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
-from zlib import crc32
 
 import atheris
 import numpy as np
@@ -19,6 +18,8 @@ with atheris.instrument_imports(include=["streamlasso", "safetensors"]):
     from streamlasso import RAPClassifier, RAPRegressor, compact
     from streamlasso.encoding import StreamEncoder
     from streamlasso.sources import BadRows, open_source
+
+from attack.files import sealed
 
 TEXTS = [
     b"a,b,y\n1,2,3\n4,5,6\n",
@@ -34,12 +35,6 @@ def checkpoints() -> list[bytes]:
     X = np.random.default_rng(0).normal(size=(20, 2))
     models = RAPRegressor(tuner="logrms").fit(X, X[:, 0]), RAPClassifier(tuner="logrms").fit(X, X[:, 0] > 0)
     return [b"\0".join(map(bytes, compact._parts(model.to_bytes()))) for model in models]
-
-
-def sealed(words: bytes, numbers: bytes) -> bytes:
-    """A checkpoint whose lengths and checksum hold, so that what is in it is looked at."""
-    rest = compact.HEADER.pack(b"settings", 0, len(words), len(numbers)) + words + numbers
-    return compact.START.pack(compact.MAGIC, compact.VERSION, crc32(rest)) + rest
 
 
 def load(data: bytes) -> None:

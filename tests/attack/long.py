@@ -9,12 +9,14 @@ import errno
 import json
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import warnings
 from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
@@ -24,157 +26,80 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from attack import files
 from attack.disk import _File, recorded
+from attack.rows import bodies, hostile_rows, write
 from streamlasso import RAPClassifier, RAPRegressor, progressive
 from streamlasso.cli import main
 from streamlasso.memories import Window
 from streamlasso.tuners import LogRMS
-from support.forgery import forged
-
-NUMBERS = [np.nan, np.inf, -np.inf, 0.0, -1.0, 1.0, 1e308, -1e308, 5e-324, 2.0**200, -0.0]
-COUNTS = [-(2**63), -1, 0, 1, 2, 63, 64, 65, 2**31, 2**62, 2**63 - 1]
-CELLS = [
-    "",
-    "1",
-    "-1.5",
-    "inf",
-    "1e400",
-    "9" * 400,
-    "nan",
-    "[/b]",
-    "=1+1",
-    "\x1b[2J",
-    "a,b",
-    'q"q',
-    "é",
-    "\ud800",
-    "x" * 5000,
-]
 
 
 def quietly_drawn():
     """Figures take longer than all else."""
     import streamlasso.report.history
+    import streamlasso.report.page
     import streamlasso.run.finish
 
     streamlasso.run.finish.plot_summary = lambda summary: None
     streamlasso.run.finish.drawn = lambda figure, form: b"a picture"
-    streamlasso.report.history.drawn = lambda figure, form: b"a picture"
+    for room in (streamlasso.report.history, streamlasso.report.page):
+        room.drawn = lambda figure, form: b"a picture"
 
 
-# --- the attacks: until the time is over, each yields whether one attempt was withstood -------------------------------
+# --- the attacks: until the time is over, each yields attempts, and how many of them failed ---------------------------
 
 
 def forged_files(rng, folder):
-    """Checkpoints with other numbers, other words or other bytes: refused, or loaded and usable."""
-    X = np.random.default_rng(0).normal(size=(30, 3))
-    models = [
-        RAPRegressor().fit(X, X[:, 0]),
-        RAPRegressor(tuner=LogRMS(), memory=Window(10)).fit(X, X[:, 0]),
-        RAPRegressor("poisson", tuner=LogRMS()).fit(X, np.arange(30.0)),
-        RAPClassifier(tuner=LogRMS()).fit(X, np.arange(30) % 3),
-    ]
-    files = [(type(model), model.to_bytes()) for model in models]
+    """Files of every kind with other numbers, other words or other bytes: refused, or loaded and usable."""
+    kinds = files.kinds(folder)
     while True:
-        kind, data = files[rng.integers(len(files))]
-        bad = (
-            forged(data, lambda record, tensors: _edit(rng, record, tensors))
-            if rng.random() < 0.7
-            else _bytes(rng, data)
-        )
-        try:
-            model = kind.from_bytes(bad)
-        except ValueError:
-            yield True
-            continue
-        with np.errstate(all="ignore"):
-            try:
-                model.predict(X[:2])
-                model.partial_fit(X[:3], model.predict(X[:3]) if kind is RAPClassifier else np.ones(3))
-            except (ValueError, RuntimeError):
-                pass
-        yield True
-
-
-def _edit(rng, record, tensors):
-    for _ in range(rng.integers(1, 4)):
-        if rng.random() < 0.7:
-            name = sorted(tensors)[rng.integers(len(tensors))]
-            flat = tensors[name].reshape(-1)
-            if flat.size:
-                flat[rng.integers(flat.size)] = rng.choice(NUMBERS if flat.dtype.kind == "f" else COUNTS)
-        else:
-            place = record[["settings", "labels", "engine"][rng.integers(3)]]
-            if place:
-                place[sorted(place)[rng.integers(len(place))]] = [
-                    None,
-                    -1,
-                    1e308,
-                    "x",
-                    [],
-                    {"type": "tuple", "items": []},
-                ][rng.integers(6)]
-
-
-def _bytes(rng, data):
-    data = bytearray(data)
-    for _ in range(rng.integers(1, 5)):
-        data[rng.integers(len(data))] = rng.integers(256)
-    return bytes(data[: rng.integers(1, len(data) + 1)] if rng.random() < 0.3 else data)
-
-
-def hostile_rows(rng, folder):
-    """Files of 50 to 5,000 rows with hostile cells, in three formats: read, skipped or refused in one line."""
-    while True:
-        n = int(rng.choice([50, 500, 5000]))
-        names = ["x", str(rng.choice(["z", "[/b]", "=z", "a,b"])), "y"]
-        rows = [[f"{value:.3f}" for value in row] for row in rng.normal(size=(n, 3))]
-        for _ in range(rng.integers(1, n // 3)):
-            rows[rng.integers(n)][rng.integers(3)] = CELLS[rng.integers(len(CELLS))]
-        path = folder / f"data.{['csv', 'jsonl', 'tsv'][rng.integers(3)]}"
-        _write(path, names, rows)
-        errors = StringIO()
-        with redirect_stderr(errors):
-            places = ["--target", "y", "--out", str(folder / "out")]
-            status = main(["run", str(path), *places, "--on-error", "skip", "--quiet", "--tuner", "logrms"])
-        fine = status in (0, 2) and errors.getvalue().count("\n") <= 1 and "\x1b" not in errors.getvalue()
-        for _ in range(n):
-            yield fine
-
-
-def _write(path, names, rows):
-    if path.suffix == ".jsonl":
-        lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]
-    else:
-        delimiter = "," if path.suffix == ".csv" else "\t"
-        quoted = [[f'"{cell}"' if delimiter in cell else cell for cell in row] for row in [names, *rows]]
-        lines = [delimiter.join(row) for row in quoted]
-    path.write_text("\n".join(lines) + "\n", errors="replace")
+        kind = kinds[rng.integers(len(kinds))]
+        yield 1, int(not files.withstood(kind, files.forged(rng, kind)))
 
 
 def kills(rng, folder):
-    """SIGKILL at a random moment of a run, again and again; then it ends like one that was never killed."""
+    """SIGKILL at a random moment of a command, again and again; then it ends like one that was never killed."""
     while True:
-        data, out = folder / "data.csv", folder / "out"
-        family = str(rng.choice(["gaussian", "binomial", "poisson", "gamma"]))
-        _write(data, ["x", "z", "y"], _rows_of(rng, family))
-        form = str(rng.choice(["csv", "tsv", "jsonl", "parquet"]))
-        more = ["--every", str(rng.integers(10, 60)), "--tuner", str(rng.choice(["logrms", "mixture"]))]
-        places = ["--out", str(out), "--checkpoint", str(folder / "ckpt"), "--predictions", str(out / f"p.{form}")]
-        command = ["run", str(data), "--target", "y", "--family", family, *places, *more, "--quiet"]
+        command = _command(rng, folder)
         begun = time.monotonic()
         if main(command):
-            yield False
+            yield 1, 1
         longest, whole = time.monotonic() - begun, _files(folder)
         _clear(folder)
-        hits = 0
-        for _ in range(6):
-            hits += _killed(command, rng.uniform(0, longest))
-        status = main(command)
-        fine = status == 0 and _files(folder) == whole
-        for _ in range(hits):
-            yield fine
+        hits = sum(_killed(command, rng.uniform(0, longest)) for _ in range(8))
+        status, again = main(command), _files(folder)
+        if status or again != whole:
+            print(" ".join(command), status, [path for path in {*again, *whole} if again.get(path) != whole.get(path)])
+        yield hits, hits * (status != 0 or again != whole)
         _clear(folder)
+
+
+def _command(rng, folder):
+    """Any family, format, tuner; models of keys, and of words; networks, and predictions of a model."""
+    data, out = folder / "data.csv", folder / "out"
+    family = str(rng.choice(["gaussian", "binomial", "poisson", "gamma"]))
+    way = str(rng.choice(["plain", "plain", "plain", "plain", "key", "text", "network", "predict"]))
+    rows = _rows_of(rng, "gaussian" if way == "network" else family)
+    if way in ("key", "text"):
+        rows = [["key text"[i % 3 : i % 5 + 4], *row[1:]] for i, row in enumerate(rows)]
+    write(data, ["x", "z", "y"], rows)
+    if way == "network":
+        return ["network", str(data), "--out", str(out)]
+    form = str(rng.choice(["csv", "tsv", "jsonl", "parquet"]))
+    if way == "predict":
+        model = folder / "data.model"
+        assert main(["run", str(data), "--target", "y", "--family", family, "--out", str(out), "--quiet"]) == 0
+        (out / "model.safetensors").rename(model)
+        _clear(folder)
+        return ["predict", str(model), str(data), "--out", str(folder / f"p.{form}"), "--quiet"]
+    more = ["--every", str(rng.integers(10, 60)), "--tuner", str(rng.choice(["logrms", "mixture"]))]
+    if way == "key":
+        more += ["--key", "x"]
+    if way == "text" and family != "gamma":
+        more = [*more[:2], "--text", "x"]
+    places = ["--out", str(out), "--checkpoint", str(folder / "ckpt"), "--predictions", str(out / f"p.{form}")]
+    return ["run", str(data), "--target", "y", "--family", family, *places, *more, "--quiet"]
 
 
 def _rows_of(rng, family):
@@ -190,10 +115,14 @@ def _rows_of(rng, family):
 
 
 def _killed(command, seconds):
-    child = os.fork()
+    """Whether it was still running then."""
+    child, end = os.fork(), time.monotonic() + seconds
     if child == 0:
         os._exit(main(command))
-    time.sleep(seconds)
+    while time.monotonic() < end:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return False
+        time.sleep(0.002)
     os.kill(child, signal.SIGKILL)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
@@ -211,14 +140,14 @@ def _files(folder):
 
 def _clear(folder):
     for path in sorted(folder.rglob("*"), reverse=True):
-        if path.name != "data.csv":
+        if path.stem != "data":
             path.rmdir() if path.is_dir() else path.unlink()
 
 
 def disk_full(rng, folder):
     """No room at one of the writes of a run: one line, nothing that looks whole; then the command ends as it should."""
     data, out = folder / "data.csv", folder / "out"
-    _write(data, ["x", "z", "y"], _rows_of(rng, "gaussian"))
+    write(data, ["x", "z", "y"], _rows_of(rng, "gaussian"))
     places = ["--out", str(out), "--checkpoint", str(folder / "ckpt")]
     command = ["run", str(data), "--target", "y", *places, "--every", "50", "--tuner", "logrms", "--quiet"]
     with recorded(folder) as log:
@@ -229,21 +158,21 @@ def disk_full(rng, folder):
             _clear(folder)
             calls = []
 
-            def write(self, data, fatal=fatal, calls=calls, write=_File.write):
+            def limited(self, data, fatal=fatal, calls=calls, write=_File.write):
                 calls.append(1)
                 if len(calls) > fatal:
                     raise OSError(errno.ENOSPC, "No space left on device")
                 return write(self, data)
 
             errors = StringIO()
-            with redirect_stderr(errors), recorded(folder), mock.patch.object(_File, "write", write):
+            with redirect_stderr(errors), recorded(folder), mock.patch.object(_File, "write", limited):
                 try:
                     status = main(command)
                 except OSError:
                     status = 1
             left = list(folder.rglob(".streamlasso-*.tmp"))
             again = main(command)
-            yield status == 2 and not left and again == 0 and _files(folder) == whole
+            yield 1, int(status != 2 or bool(left) or again != 0 or _files(folder) != whole)
 
 
 def threads(rng, folder):
@@ -261,8 +190,8 @@ def threads(rng, folder):
         thread = threading.Thread(target=model.partial_fit, args=(X[20:], target[20:]))
         thread.start()
         while thread.is_alive():
-            yield model.predict(X[:2]).tobytes() in possible
-            yield pickle.loads(pickle.dumps(model)).predict(X[:2]).tobytes() in possible
+            yield 1, int(model.predict(X[:2]).tobytes() not in possible)
+            yield 1, int(pickle.loads(pickle.dumps(model)).predict(X[:2]).tobytes() not in possible)
         thread.join()
 
 
@@ -290,9 +219,9 @@ def signals(rng, folder):
             told = getattr(stop, "rows_learnt", None)
         if told:
             again.partial_fit(X[:told], y[:told])
-            yield model.n_seen_ == told and np.array_equal(model.coef_, again.coef_)
+            yield 1, int(model.n_seen_ != told or not np.array_equal(model.coef_, again.coef_))
         elif told is None:
-            yield True
+            yield 1, 0
 
 
 def streams(rng, folder):
@@ -322,10 +251,23 @@ def streams(rng, folder):
                 StreamingNetwork(memory=0.9).partial_fit(X[:40])
         except ValueError:
             pass
-        yield True
+        yield 1, 0
 
 
-ATTACKS = {each.__name__: each for each in (forged_files, hostile_rows, kills, disk_full, threads, signals, streams)}
+#: What attacks, and its share of the time: what takes longest for an attempt has most.
+SHARES = {
+    forged_files: 12,
+    hostile_rows: 12,
+    bodies: 3,
+    kills: 18,
+    disk_full: 3,
+    threads: 3,
+    signals: 3,
+    streams: 4,
+}
+ATTACKS = {each.__name__: each for each in SHARES}
+#: Bytes of memory that an attack may take: a file that asks for more is found, and does not stop the machine.
+MOST_MEMORY = 4 * 2**30
 
 
 def durability(seconds, seed):
@@ -343,34 +285,43 @@ def durability(seconds, seed):
 def attacked(name, seconds, seed):
     """Attempts and failures."""
     quietly_drawn()
+    warnings.simplefilter("ignore")
+    if "asan" not in os.environ.get("LD_PRELOAD", ""):
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     if name == "durability":
         return durability(seconds, seed)
     attempts = failures = 0
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
-        for fine in ATTACKS[name](np.random.default_rng(seed), Path(folder)):
-            attempts, failures = attempts + 1, failures + (not fine)
+        for n, failed in ATTACKS[name](np.random.default_rng(seed), Path(folder)):
+            attempts, failures = attempts + n, failures + failed
             if time.monotonic() > end:
                 break
     return attempts, failures
 
 
 def all_attacks(names, minutes, seed):
-    failed, seconds = False, 60 * minutes / len(names)
-    print(f"seed {seed}\n\n| attack | attempts | failures | seconds |\n|---|---|---|---|", flush=True)
-    for name in names:
-        begun = time.monotonic()
+    failed, shares = False, {name: SHARES.get(ATTACKS.get(name), 2) for name in names}
+    head = ["attack", "attempts", "failures", "seconds", "CPU seconds", "per minute", "per minute of CPU"]
+    print(f"seed {seed}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}", flush=True)
+    for name, share in shares.items():
+        begun, cpu, seconds = time.monotonic(), _cpu(), 60 * minutes * share / sum(shares.values())
         command = [sys.executable, __file__, "--one", name, "--seconds", str(seconds), "--seed", str(seed)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=10 * seconds + 3600, check=False)
-        taken = f"{time.monotonic() - begun:.0f}"
-        if done.returncode:
+        taken, cpu = time.monotonic() - begun, _cpu() - cpu
+        attempts, failures = (0, 1) if done.returncode else json.loads(done.stdout.splitlines()[-1])
+        rates = f"{60 * attempts / taken:,.0f} | {60 * attempts / cpu:,.0f}"
+        print(f"| {name} | {attempts:,} | {failures:,} | {taken:.0f} | {cpu:.0f} | {rates} |", flush=True)
+        if failures:
             failed = True
-            print(f"| {name} | died with status {done.returncode} | | {taken} |\n{done.stderr[-2000:]}", flush=True)
-            continue
-        attempts, failures = json.loads(done.stdout.splitlines()[-1])
-        failed |= failures > 0
-        print(f"| {name} | {attempts:,} | {failures:,} | {taken} |", flush=True)
+            print(f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}", flush=True)
     return int(failed)
+
+
+def _cpu():
+    """Seconds of all attacks so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -145,3 +145,12 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path):
     assert main(arguments(write_rows(tmp_path / "data.csv", 150), tmp_path)) == 0
     assert not any(path.exists() for path in left)
     assert all(path.exists() for path in others)
+
+
+def test_a_network_leaves_no_unfinished_files_of_a_killed_one(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(40, 3))
+    (tmp_path / "data.csv").write_text("a,b,c\n" + "".join(",".join(map(str, row)) + "\n" for row in rows.tolist()))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".streamlasso-lam.png-c262dd491e1cbb43.tmp").write_bytes(b"half of a pi")
+    assert main(["network", str(tmp_path / "data.csv"), "--out", str(tmp_path / "out")]) == 0
+    assert not list((tmp_path / "out").glob(".*"))

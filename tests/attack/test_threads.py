@@ -4,10 +4,13 @@ import copy
 import multiprocessing
 import os
 import pickle
+import random
 import signal
 import sys
 import threading
 import time
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,6 +18,7 @@ import pytest
 from streamlasso import RAPClassifier, RAPRegressor, merge, progressive
 from streamlasso.keyed import KeyedRegressor
 from streamlasso.network import StreamingNetwork
+from streamlasso.river import WideRegressor as WideNamed
 from streamlasso.tuners import LogRMS
 
 N, P = 400, 5
@@ -358,3 +362,51 @@ def test_a_model_that_learns_is_merged_between_two_rows():
         alone.partial_fit(X[t : t + 1], NUMBERS[t : t + 1])
         expected[t + 1] = bits(merge(alone, other))
     assert all(bits(model) == expected[model.n_seen_ - 30] for model in found)
+
+
+def test_wide_rows_of_odd_numbers_in_many_threads():
+    """Such a number runs Python to say what it is, and another thread then had the row: a segmentation fault."""
+    model = WideNamed(keep_names=True, max_features=50)
+    old, failures = sys.getswitchinterval(), []
+
+    def work(seed):
+        draw = random.Random(seed)
+        for _ in range(400):
+            values = [1.0, 2, True, "t", Fraction(1, 7), Decimal("0.5"), np.float64(0.3), np.int64(3)]
+            row = {f"f{draw.randrange(100)}": draw.choice(values) for _ in range(draw.randrange(1, 40))}
+            try:
+                model.predict_one(row)
+                model.learn_one(row, draw.random())
+            except Exception as error:
+                failures.append(error)
+
+    sys.setswitchinterval(1e-6)
+    try:
+        workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    finally:
+        sys.setswitchinterval(old)
+    assert not failures
+    assert model.n_seen_ == 1600
+    assert len(model.coef_) <= 50
+
+
+def test_a_wide_model_is_saved_between_two_rows():
+    model, again = WideNamed(), WideNamed()
+    again.models_[0].name_key = model.models_[0].name_key
+    rows = [dict(zip("abcde", row, strict=True)) for row in np.tile(X, (10, 1)).tolist()]
+    learner = threading.Thread(target=lambda: [model.learn_one(row, row["a"]) for row in rows])
+    copies = []
+    learner.start()
+    while learner.is_alive():
+        copies.append(WideNamed.from_bytes(model.to_bytes()))
+    learner.join()
+    seen = {each.n_seen_: each for each in copies}
+    for t, row in enumerate(rows):
+        if t in seen:
+            assert seen[t].predict_one(row) == again.predict_one(row)
+        again.learn_one(row, row["a"])
+    assert len(seen) > 1

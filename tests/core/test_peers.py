@@ -13,6 +13,7 @@ from streamlasso.families import Binomial, Gamma, Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet, Ridge
 from streamlasso.tuners import Fixed
+from support.peers import sparse_logistic
 
 LAM = 0.07
 MEMORIES = [Window(60), Forgetting(0.97)]
@@ -68,13 +69,11 @@ def test_gaussian_ridge(fit_intercept, memory, make_stream):
 
 
 @pytest.mark.parametrize("memory", MEMORIES, ids=str)
-def test_logistic_lasso_without_intercept(memory, make_stream):
+def test_sparse_logistic_without_intercept(memory, make_stream):
     stream = make_stream(Binomial(), n=100, p=6, weights=True)
     ours, problem = fitted(stream, Binomial(), memory, L1(), fit_intercept=False, standardize=False)
     strength = 1 / (LAM * problem.omega)
-    model = LogisticRegression(
-        C=strength, l1_ratio=1.0, solver="liblinear", fit_intercept=False, tol=1e-12, max_iter=10_000
-    )
+    model = sparse_logistic(C=strength, solver="liblinear", fit_intercept=False, tol=1e-12, max_iter=10_000)
     assert ours == pytest.approx(theirs(model, problem), rel=1e-5, abs=1e-6)
 
 
@@ -84,7 +83,7 @@ def test_logistic_sparse(l1_ratio, memory, make_stream):
     stream = make_stream(Binomial(), n=100, p=6, weights=True)
     ours, problem = fitted(stream, Binomial(), memory, ElasticNet(l1_ratio), standardize=False)
     strength = 1 / (LAM * problem.omega)
-    model = LogisticRegression(C=strength, l1_ratio=l1_ratio, solver="saga", tol=1e-11, max_iter=100_000)
+    model = sparse_logistic(l1_ratio, C=strength, solver="saga", tol=1e-11, max_iter=100_000)
     assert ours == pytest.approx(theirs(model, problem), rel=1e-6, abs=1e-7)
 
 

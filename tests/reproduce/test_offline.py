@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.linear_model import Lasso
 
 from streamlasso import RAPRegressor, progressive
 from streamlasso.families import Binomial, Gaussian
@@ -10,6 +10,7 @@ from streamlasso.reproduce import offline
 from streamlasso.reproduce.offline import cross_validated_lam, fixed, lam_path, regimes, restarted, stepwise
 from streamlasso.simulate import simulate
 from streamlasso.tuners import Fixed
+from support.peers import sparse_logistic
 
 
 def rows_of(family, n=80, seed=0):
@@ -29,7 +30,7 @@ def peer_coef(X, y, family, lam, weight):
     if isinstance(family, Gaussian):
         model = Lasso(lam, tol=1e-12, max_iter=1_000_000).fit(Z, y, sample_weight=weight)
     else:
-        model = LogisticRegression(l1_ratio=1, solver="saga", C=1 / (lam * weight.sum()), tol=1e-9, max_iter=200_000)
+        model = sparse_logistic(solver="saga", C=1 / (lam * weight.sum()), tol=1e-9, max_iter=200_000)
         model.fit(Z, y, sample_weight=weight)
     return model.coef_.ravel() / sd
 

@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason='needs pyspark: pip install "streamlasso[spark]"')
 pytest.importorskip("google.protobuf", reason='needs protobuf: pip install "streamlasso[spark]"')
+pytest.importorskip("pyarrow", minversion="18.0", reason="Spark needs it")
 
 import pandas as pd
 from pyspark import cloudpickle

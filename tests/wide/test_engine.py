@@ -129,7 +129,7 @@ def test_numbers_and_counts_are_learnt(family):
 
 def test_counts_never_predict_beyond_what_was_seen():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((3000, 50), density=0.3, rng=rng, format="csr") * 1e3
+    X = sparse.random_array((3000, 50), density=0.3, random_state=rng, format="csr") * 1e3
     predicted = WideRegressor("poisson").progressive(X, rng.poisson(3, 3000))
     assert predicted[5:].max() <= rng.poisson(3, 10**6).max() + 3
 

@@ -142,12 +142,14 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
         )
         if framed and not all(X.shape):
             raise ValueError(f"X has the shape {X.shape}: at least one row and one column are needed")
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
+        names = self._names()
         if len(set(names)) < len(names):
             raise ValueError("X has two columns of the same name: rename one of them")
         return table_of(X, list(map(str, names)))
+
+    def _names(self) -> list[Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else names.tolist()
 
     # --- checkpoints --------------------------------------------------------------------------------------------------
 
@@ -169,17 +171,35 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
     def load(cls, path: Any) -> Self:
         """The encoder that `save` wrote. Loading runs no code of the file's."""
         try:
-            record = json.loads(Path(path).read_bytes())
+            text = Path(path).read_bytes()
+            record = json.loads(text)
             if record["format"] != FORMAT:
                 raise ValueError(f"format {record['format']!r}")
             encoder = cls(**record["settings"], time=record["time"])
             encoder.encoder_ = Encoder.from_state(record["encoder"])
             encoder.n_features_in_ = int(record["n_features_in"])
+            if not 1 <= encoder.n_features_in_ <= len(text):
+                raise ValueError(f"{encoder.n_features_in_} columns")
             if record["feature_names_in"] is not None:
                 encoder.feature_names_in_ = np.array(record["feature_names_in"], dtype=object)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            encoder._refuse_misfit(record)
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
             raise ValueError(f"{str(path)!r} was not written by StreamEncoder.save, or was altered: {error}") from error
         return encoder
+
+    def _refuse_misfit(self, record: dict[str, Any]) -> None:
+        """What was loaded must be what was saved, and take a row: one in which everything is missing."""
+        encoder, names = ahead(self.encoder_), self._names()
+        words = [*names, *encoder.features, *encoder.notes, *(column.name for column in encoder.columns)]
+        if len(names) != self.n_features_in_ or not all(isinstance(word, str) for word in words):
+            raise ValueError("names that are no names")
+        if json.dumps(encoder.state()) != json.dumps(record["encoder"]) or len(encoder.place) < len(encoder.features):
+            raise ValueError("columns that are none")
+        for column in encoder.columns:
+            column.read(pyarrow.array(["1"]))
+        row = pyarrow.RecordBatch.from_pydict({name: pyarrow.nulls(1) for name in names})
+        with np.errstate(all="ignore"):
+            encoder.encode(encoder.read(row, needs_target=False), grow=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

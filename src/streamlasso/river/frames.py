@@ -49,7 +49,8 @@ def rows_of(columns: DictRows, X: pd.DataFrame) -> np.ndarray:
 
 def numbers_of(name: str, values: pd.Series) -> np.ndarray:
     if values.dtype.kind in "biuf":
-        numbers = values.to_numpy(dtype=float, na_value=np.nan)
+        # In pandas 2 a column of a frame of one array is a part of its rows.
+        numbers = np.ascontiguousarray(values.to_numpy(dtype=float, na_value=np.nan))
     else:
         numbers = np.array([number(f"{name}.iloc[{i}]", value) for i, value in enumerate(values)])
     bad = first_unfit(numbers.reshape(-1, 1))

@@ -12,6 +12,7 @@ from streamlasso.encoding import Target
 from streamlasso.run.learning import Learning
 from streamlasso.run.wide_learning import WideLearning
 from streamlasso.run.wide_models import CLASSIFIER, REGRESSOR, WideModels
+from streamlasso.wide.packed import ERRORS
 
 
 def load_model(path: Path) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
@@ -21,7 +22,7 @@ def load_model(path: Path) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:
         return checkpoint.load_with_notes([RAPRegressor, RAPClassifier], path)
     try:
         return WideModels.from_bytes(model), notes, arrays
-    except (KeyError, TypeError, ValueError) as error:
+    except ERRORS as error:
         raise ValueError(f"{str(path)!r}: {error}") from error
 
 

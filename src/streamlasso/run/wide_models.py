@@ -84,7 +84,7 @@ class WideModels:
         """The models in such a file."""
         header, arrays = unpack(data)
         settings = dict(header["settings"])
-        found = cls(settings.pop("family", "binomial"), bytes(16), len(header["names"]), settings)
-        restore_named(found.models, header, arrays)
+        found = cls(settings.pop("family", "binomial"), bytes(16), settings=settings)
+        found.models = restore_named(found._new, header, arrays)
         found.key = found.models[0].name_key
         return found

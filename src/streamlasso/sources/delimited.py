@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from itertools import chain
 from typing import ClassVar
 
@@ -131,9 +132,12 @@ class Delimited:
         )
 
     def _where(self, line: int, text: bytes) -> Callable[[int], str]:
+        @cache
+        def lines() -> list[int]:
+            return self._lines(line, text)[0]
+
         def where(i: int) -> str:
-            lines = self._lines(line, text)[0]
-            return f"line {lines[i]:,}" if i < len(lines) else f"after line {line:,}"
+            return f"line {lines()[i]:,}" if i < len(lines()) else f"after line {line:,}"
 
         return where
 

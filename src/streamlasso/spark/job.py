@@ -122,6 +122,8 @@ class Job:
         if settings == self.settings:
             return
         theirs, ours = json.loads(settings), json.loads(self.settings)
+        if not isinstance(theirs, dict) or not theirs.keys() >= ours.keys() or type(theirs["format"]) is not int:
+            raise ValueError("the checkpoint holds the state of something else. No row of this batch was learnt.")
         if theirs["format"] != FORMAT:
             raise ValueError(
                 f"the checkpoint is of format {theirs['format']}; this streamlasso reads {FORMAT}. "

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from streamlasso.compact import array_of
 from streamlasso.core.wide.model import Wide
 from streamlasso.core.wide.single import Single
 from streamlasso.estimators.multiclass import n_models
@@ -40,13 +41,10 @@ class WideEstimator(Saved, BaseEstimator):
     def _family(self) -> Family:
         raise NotImplementedError
 
-    def _new_models(self, n: int) -> list[Wide | Single]:
+    def _new_model(self) -> Wide | Single:
         settings = engine_settings(self.get_params(deep=False))
-        family = self._family()
-        tuner = settings.pop("tuner", None)
-        if tuner is not None:
-            return [Single(family, tuner, fixed_units=self._classes, **settings) for _ in range(n)]
-        return [Wide(family, fixed_units=self._classes, **settings) for _ in range(n)]
+        kind = Single if "tuner" in settings else Wide
+        return kind(self._family(), fixed_units=self._classes, **settings)
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
@@ -59,7 +57,7 @@ class WideEstimator(Saved, BaseEstimator):
         weights = weights_of(sample_weight, rows[3])
         for name, value in noted_on(scout).items():
             setattr(self, name, value)
-        models = self._new_models(len(targets)) if reset else self.models_
+        models = [self._new_model() for _ in targets] if reset else self.models_
         eta = np.empty((len(targets), rows[3]))
         for model, target, before in zip(models, targets, eta, strict=True):
             model.learn(*rows[:3], target, weights, before)
@@ -146,18 +144,23 @@ class WideEstimator(Saved, BaseEstimator):
     @classmethod
     def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         model = cls(**settings_of_json(header["settings"]))
-        model.models_ = restored(model._new_models(int(header["models"])), arrays)
-        for name, value in header["labels"].items():
-            if name != "n_features_in_" or not isinstance(value, int):
-                raise KeyError(name)
-            model.n_features_in_ = value
+        model.models_ = restored(model._new_model, int(header["models"]), arrays)
+        model.n_features_in_ = n_features = header["labels"]["n_features_in_"]
+        live = max(int(max(each.table.keys(), default=0)) for each in model.models_)
+        if type(n_features) is not int or not live < n_features < 2**63:
+            raise ValueError(f"{n_features!r} is not their number of features")
         if header["names"] is not None:
-            model.feature_names_in_ = np.array(header["names"], dtype=object)
+            model.feature_names_in_ = array_of("object", header["names"])
+            if len(header["names"]) != n_features or not all(isinstance(name, str) for name in header["names"]):
+                raise ValueError("names and features do not belong together")
+        if (header["classes"] is not None) != cls._classes:
+            raise ValueError("classes do not fit")
         if header["classes"] is not None:
             kind, labels = header["classes"]
-            model.classes_ = np.array(labels, dtype=kind)
-            if n_models(len(labels)) != len(model.models_):
-                raise KeyError("classes")
+            model.classes_ = array_of(kind, labels)
+            in_order = np.array_equal(model.classes_, np.unique(model.classes_))
+            if len(labels) < 2 or n_models(len(labels)) != len(model.models_) or not in_order:
+                raise ValueError("classes and models do not belong together")
         return model
 
 

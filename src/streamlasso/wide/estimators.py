@@ -129,7 +129,7 @@ class WideRegressor(RegressorMixin, WideEstimator):
     >>> import numpy as np
     >>> from scipy import sparse
     >>> from streamlasso import WideRegressor
-    >>> X = sparse.random_array((2000, 100_000), density=1e-4, rng=np.random.default_rng(0), format="csr")
+    >>> X = sparse.random_array((2000, 100_000), density=1e-4, random_state=0, format="csr")
     >>> y = 3.0 + 2.0 * X[:, [7]].toarray().ravel()
     >>> model = WideRegressor().partial_fit(X, y)
     >>> model.coef_.shape, model.n_live_ < 20_000

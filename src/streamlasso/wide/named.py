@@ -68,7 +68,7 @@ class _Named(Saved):
     def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         model = cls(**header["settings"])
         family = model.models_[0].family
-        model.models_ = restore_named([model._new_model(family) for _ in header["names"]], header, arrays)
+        model.models_ = restore_named(lambda: model._new_model(family), header, arrays)
         model._relabel(header["classes"])
         return model
 
@@ -193,6 +193,8 @@ class WideClassifier(_Named, base.Classifier):
     def _relabel(self, labels: Any) -> None:
         if len(self.models_) != (len(labels) if len(labels) > 2 else 1):
             raise KeyError("classes")
+        if not all(isinstance(label, bool | int | float | str) for label in labels) or len({*labels}) < len(labels):
+            raise ValueError("classes that no row can have had")
         self.classes_ = list(labels)
         self._pair = self._two()
 

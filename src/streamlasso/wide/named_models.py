@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,12 +29,16 @@ def named_bytes(kind: str, settings: Mapping[str, Any], models: Sequence[Wide], 
     return pack(header, {**states_of(models), **keys})
 
 
-def restore_named(models: list[Wide], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> list[Wide]:
+def restore_named(make: Callable[[], Wide], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> list[Wide]:
     """New models take what `named_bytes` gave."""
-    restored(models, arrays)
+    models = restored(make, len(header["names"]), arrays)
     for i, (each, names) in enumerate(zip(models, header["names"], strict=True)):
+        if (names is None) != (each.names is None):
+            raise ValueError("names do not fit the settings")
         if names is not None:
             each.names = dict(zip(arrays[f"keys {i}"].tolist(), map(str, names), strict=True))
+            if not each.names.keys() >= set(each.table.keys().tolist()):
+                raise ValueError("a feature has no name")
     return models
 
 

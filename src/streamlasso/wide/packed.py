@@ -16,7 +16,7 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -34,6 +34,8 @@ VERSION = 2
 HEAD = struct.Struct("<8sIIQ")
 #: The types that arrays may have.
 TYPES = {"<f4", "<f8", "<i8", "<u8", "|u1"}
+#: What forged words and numbers can raise.
+ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 DAMAGED = "not a wide model of streamlasso, or one that was cut short or altered: use an intact copy"
 
 
@@ -66,8 +68,10 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise ValueError(f"{len(data):,} bytes with a wrong checksum: {DAMAGED}")
     try:
         record = json.loads(data[HEAD.size : HEAD.size + length])
+        if not isinstance(record["model"], dict):
+            raise ValueError("model")
         return record["model"], _arrays(record["arrays"], data, HEAD.size + length)
-    except (ValueError, TypeError, KeyError) as error:
+    except ERRORS as error:
         raise ValueError(f"{len(data):,} bytes: {DAMAGED}") from error
 
 
@@ -108,7 +112,7 @@ class Saved:
             raise ValueError(f"these bytes hold a {header.get('class')}: use its own from_bytes or load")
         try:
             return cls._from(header, arrays)
-        except (TypeError, KeyError, AttributeError, IndexError) as error:
+        except ERRORS as error:
             raise ValueError(f"these bytes do not hold a {cls.__name__}: {error}") from error
 
     def save(self, path: Any) -> None:
@@ -142,8 +146,16 @@ def states_of(models: Sequence[Wide | Single]) -> dict[str, np.ndarray]:
     return {f"{i}/{name}": array for i, model in enumerate(models) for name, array in model.state().items()}
 
 
-def restored(models: list[M], arrays: Mapping[str, np.ndarray]) -> list[M]:
-    """New engines in these states."""
+def restored(make: Callable[[], M], n: int, arrays: Mapping[str, np.ndarray]) -> list[M]:
+    """n new engines in these states. None has fewer numbers than a new one, so a file says how many there can be."""
+    least, given = _n_bytes(make().state()), _n_bytes(arrays)
+    if not 1 <= n * least <= given:
+        raise ValueError(f"{n} models need {n * least:,} bytes of numbers, but there are {given:,}")
+    models = [make() for _ in range(n)]
     for i, model in enumerate(models):
         model.restore({name.split("/")[1]: array for name, array in arrays.items() if name.startswith(f"{i}/")})
     return models
+
+
+def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
+    return sum(array.nbytes for array in arrays.values())

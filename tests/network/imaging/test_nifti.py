@@ -27,7 +27,7 @@ def test_large_runs_are_read_in_blocks_from_disk(tmp_path, atlas, monkeypatch, n
     assert series.tr == pytest.approx(0.72)
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error", "ignore:Applying .mask_img. before:DeprecationWarning")
 def test_a_missing_voxel_is_not_zero(tmp_path, atlas):
     run = made_run(8)
     run[*np.argwhere(atlas_labels() == LABELS[1])[0], 5] = np.nan

@@ -9,6 +9,7 @@ from streamlasso.core.wide.table cimport Entry
 cdef extern from *:
     """
     #define wide_exact_float(o) PyFloat_CheckExact(o)
+    #define wide_plain(o) (PyUnicode_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || PyFloat_Check(o))
 
     /* ASCII text, and NULL for any other object. In front of it is the object's head: more than 8 bytes. */
     static CYTHON_INLINE const unsigned char* wide_ascii(PyObject* name, Py_ssize_t* length) {
@@ -24,11 +25,14 @@ cdef extern from *:
     #define WIDE_NEAR(name) ((void)0)
     #endif
 
-    /* The names and values of a dict, borrowed; the names are prefetched. */
+    /* The names and values of a dict, borrowed; the names are prefetched. -1 where a value has to run Python to say what
+       it is: it could change the row meanwhile, or let another thread. */
     static CYTHON_INLINE Py_ssize_t wide_items(PyObject* row, PyObject** items) {
         PyObject *name, *value;
         Py_ssize_t n = 0, at = 0;
         while (PyDict_Next(row, &at, &name, &value)) {
+            if (!wide_plain(value))
+                return -1;
             WIDE_NEAR(name);
             items[2 * n] = name;
             items[2 * n++ + 1] = value;
@@ -70,8 +74,8 @@ cdef class Entries:
     cdef int take_columns(self, Py_ssize_t start, Py_ssize_t end, const int64_t[::1] columns,
                           const double[::1] values) except -1
     cdef int take_names(self, x, bint remember) except -1
-    cdef int _walk(self, dict row, bint remember) except -1
-    cdef bint _take_other(self, dict row, PyObject* name, PyObject* given) except -1
+    cdef bint _walk(self, dict row, bint remember) except -1
+    cdef bint _take_other(self, PyObject* name, PyObject* given) except -1
     cdef void _add(self, void* name, double value, uint64_t key) noexcept
     cdef bint _is_last(self, dict row) noexcept
     cdef void _forget_last(self) noexcept
@@ -79,3 +83,4 @@ cdef class Entries:
 
 
 cdef double number_of(name, given) except? -1
+cdef _plain(name, given)

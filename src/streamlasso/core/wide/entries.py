@@ -96,7 +96,9 @@ class Entries:
         self._forget_last()
         self.made.clear()
         try:
-            self._walk(row, remember)
+            if not self._walk(row, remember):
+                # A number that runs Python to say what it is, in which another thread can have its turn.
+                return self.take_names({name: _plain(name, given) for name, given in list(row.items())}, False)
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"x has the key {error.object!r}, which is not valid Unicode; nothing was learnt."
@@ -105,6 +107,7 @@ class Entries:
         return 0
 
     def _walk(self, row, remember):
+        """Whether all values are text or numbers that can be read at once: nobody else can touch the row meanwhile."""
         i: cython.Py_ssize_t
         length: cython.Py_ssize_t = 0
         value: cython.double
@@ -114,6 +117,8 @@ class Entries:
         plain: cython.bint = True
         seen: cython.Py_ssize_t = wide_items(row, self.last)
         self.n = 0
+        if seen < 0:
+            return False
         for i in range(seen):
             name, given = self.last[2 * i], self.last[2 * i + 1]
             text = wide_ascii(name, cython.address(length))
@@ -122,16 +127,16 @@ class Entries:
                 if fabs(value) <= _LARGEST_X:
                     self._add(name, value, hashed(self.k0, self.k1, text, length, True))
                     continue
-            plain = self._take_other(row, name, given) and plain
+            plain = self._take_other(name, given) and plain
         if remember and plain:
             self.version = wide_version(row)
             if self.version == 0:
                 self.n_last = seen
                 for i in range(2 * seen):
                     Py_INCREF(cython.cast(object, self.last[i]))
-        return 0
+        return True
 
-    def _take_other(self, row, name_at, given_at):
+    def _take_other(self, name_at, given_at):
         """A feature that is not a float with an ASCII name; whether its value can be relied on not to change."""
         length: cython.Py_ssize_t = 0
         value: cython.double
@@ -145,9 +150,6 @@ class Entries:
             self.made.append(name)
         else:
             plain = type(given) is float or type(given) is int or type(given) is bool
-            if not (plain or isinstance(given, float)):
-                # Asked for its number, an object may change the row: a copy keeps what has been borrowed from it.
-                self.made.append(row.copy())
             value = number_of(name, given)
         text = wide_utf8(name, cython.address(length))
         self._add(cython.cast(cython.p_void, name), value, hashed(self.k0, self.k1, text, length, False))
@@ -207,6 +209,10 @@ class Entries:
             self.all = self.spare
             self.spare = swap
         _insert(self.all, self.n)
+
+
+def _plain(name, given):
+    return given if type(given) is str or isinstance(given, float) else number_of(name, given)
 
 
 @cython.cfunc

@@ -31,7 +31,9 @@ cdef class Wide(SparseRows):
     cdef Py_ssize_t spare_capacity
 
     cdef Py_ssize_t _enter_named(self, x, bint remember) except -1
+    cdef int _forget_names(self) except -1
     cdef int _keep_names(self, Py_ssize_t n) except -1
+    cdef dict _state(self)
     cdef int _look(self, Py_ssize_t n) except -1
     cdef void _put_known(self, Py_ssize_t n) noexcept nogil
     cdef int _bring_in(self, Py_ssize_t n) except -1 nogil

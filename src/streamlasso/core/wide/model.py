@@ -87,7 +87,10 @@ class Wide(SparseRows):
 
     def learn_named(self, x, y: cython.double, weight: cython.double):
         """Learn a row with names; the eta that was predicted."""
-        n: cython.Py_ssize_t = self._enter_named(x, False)
+        n: cython.Py_ssize_t
+        if self.names is not None:
+            self._forget_names()
+        n = self._enter_named(x, False)
         if self.names is not None:
             self._look(n)
             self._keep_names(n)
@@ -111,12 +114,16 @@ class Wide(SparseRows):
         self.told = self.told and self.row.again
         return self.row.n
 
-    def _keep_names(self, n):
-        """Those of the row's features that have no record yet; at times, those of features that are gone go."""
-        i: cython.Py_ssize_t
+    def _forget_names(self):
+        """At times, those of features that are gone."""
         if len(self.names) > 2 * self.table.n + FORGOTTEN_NAMES:
             live = set(self.table.keys().tolist())
             self.names = {key: kept for key, kept in self.names.items() if key in live}
+        return 0
+
+    def _keep_names(self, n):
+        """Those of the row's features that have no record yet."""
+        i: cython.Py_ssize_t
         for i in range(n):
             if self.row.all[i].record == cython.NULL:
                 self.names[self.row.all[i].key] = cython.cast(object, self.row.all[i].name)
@@ -252,13 +259,15 @@ class Wide(SparseRows):
         total: cython.float[16]
         length: cython.float[16]
         record: cython.p_float
-        self.told = False
-        values, spreads = np.zeros(self.table.n), np.zeros(self.table.n)
+        p: cython.double[::1] = self.experts.proportions(self._rate())[0]
+        # Another thread may learn until the arrays are there, but no feature goes away.
+        n: cython.Py_ssize_t = self.table.n
+        values, spreads, keys = np.zeros(n), np.zeros(n), self.table.keys()[:n]
         value: cython.double[::1] = values
         spread: cython.double[::1] = spreads
         slopes: cython.double = sqrt(max(self.experts.bias_n[0], 1e-300))
-        p: cython.double[::1] = self.experts.proportions(self._rate())[0]
-        for i in range(self.table.n):
+        self.told = False
+        for i in range(n):
             record = self.table.record(i)
             self.experts.n = 0
             put(self.experts, state_of(record), 1.0, row - last_row(record)[0])
@@ -267,7 +276,7 @@ class Wide(SparseRows):
                 value[i] += p[e] * total[e]
             value[i] /= largest(record)[0]
             spread[i] = largest(record)[0] * min(state_of(record)[LANES] / slopes, 1.0)
-        return self.table.keys(), values, spreads
+        return keys, values, spreads
 
     @property
     def intercept(self):
@@ -287,7 +296,14 @@ class Wide(SparseRows):
         return self.table.nbytes + (0 if self.nursery is None else self.nursery.nbytes)
 
     def state(self):
-        """All that the next row depends on, as arrays."""
+        """All that the next row depends on, as arrays; between two rows, if another thread learns."""
+        while True:
+            n_seen = self.n_seen
+            found = self._state()
+            if self.n_seen == n_seen:
+                return found
+
+    def _state(self):
         nursery = (np.zeros((0, 3), dtype=np.float32), 0) if self.nursery is None else self.nursery.state
         return {
             "counts": np.array([self.n_seen, self.table.pointed_at, nursery[1]], dtype=np.int64),

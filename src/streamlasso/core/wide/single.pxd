@@ -39,6 +39,7 @@ cdef class Single(SparseRows):
     cdef Share _share(self, Evidence* one, double lam, bint penalised) noexcept nogil
     cdef void _learn(self, Evidence* one, double x, double g, double dg, bint penalised) noexcept nogil
     cdef int _move(self, double y, double eta, double dm, double weight) except -1
+    cdef dict _state(self)
 
 
 cdef void _shrink(Evidence* one, double ratio) noexcept nogil

@@ -20,6 +20,7 @@ from cython.cimports.libc.stdint import uint32_t, uint64_t
 from cython.cimports.streamlasso.core.wide.rows import SparseRows
 from cython.cimports.streamlasso.core.wide.table import key_of, largest, last_row, state_of
 
+from streamlasso.core.wide.states import HEAD, refuse_other_shapes
 from streamlasso.core.wide.table import MOST
 
 #: As floats.
@@ -75,6 +76,7 @@ class Single(SparseRows):
         a: cython.double
         eta: cython.double
         free: cython.double
+        held: cython.bint
         g: cython.double
         self.squares += 1.0
         for i in range(n):
@@ -102,10 +104,11 @@ class Single(SparseRows):
         free = self.units.level + self.units.unit * m
         eta = self.units.eta_of(m)
         self.units.learn(y, m, weight)
-        # Where a prediction was held within its range, lam does not move it.
-        dm = dm if free == eta else 0.0
         g = weight * self.units.slope(y, m)
+        # Where a prediction is held within its range, lam does not move it; the row may have moved the range.
+        held = self.units.level + self.units.unit * m != self.units.eta_of(m)
         ratio = weight * self.family.curvature_at(y, self.units.eta_of(m)) * self.units.unit / self.units.steep
+        ratio = 0.0 if held else ratio
         for i in range(n):
             one = self.entries + i
             if one.record != cython.NULL:
@@ -114,7 +117,7 @@ class Single(SparseRows):
                 if evidence.n > 0.0:
                     self.lam_max = max(self.lam_max, fabs(evidence.z) / sqrt(evidence.n))
         self._learn(cython.address(self.bias), 1.0, g, ratio * dm, False)
-        self._move(y, eta, dm, weight)
+        self._move(y, eta, dm if free == eta else 0.0, weight)
         return eta
 
     def tell(self, n):
@@ -207,11 +210,12 @@ class Single(SparseRows):
         i: cython.Py_ssize_t
         share: Share
         record: cython.p_float
-        keys, values = np.empty(self.table.n, dtype=np.uint64), np.zeros((self.table.n, 2))
+        n: cython.Py_ssize_t = self.table.n
+        keys, values = np.empty(n, dtype=np.uint64), np.zeros((n, 2))
         key: uint64_t[::1] = keys
         value: cython.double[:, ::1] = values
         a: cython.double = self._rate() * self.units.unit
-        for i in range(self.table.n):
+        for i in range(n):
             record = self.table.record(i)
             share = self._share(cython.cast(cython.pointer[Evidence], state_of(record)), self.lam, True)
             key[i] = key_of(record)
@@ -232,7 +236,14 @@ class Single(SparseRows):
         return self.table.nbytes
 
     def state(self):
-        """All that the next row depends on, as arrays."""
+        """All that the next row depends on, as arrays; between two rows, if another thread learns."""
+        while True:
+            n_seen = self.n_seen
+            found = self._state()
+            if self.n_seen == n_seen:
+                return found
+
+    def _state(self):
         bias = [self.bias.z, self.bias.n, self.bias.dz, self.bias.dn]
         return {
             "counts": np.array([self.n_seen, self.table.pointed_at], dtype=np.int64),
@@ -245,13 +256,18 @@ class Single(SparseRows):
     def restore(self, state):
         """A new model takes a state. One that these settings cannot have made is refused."""
         n_seen, hand = (int(number) for number in state["counts"])
-        for name, n in (("sums", 7), ("units", 6), ("tuner", len(self.tuner_state))):
-            if np.shape(state[name]) != (n,) or np.any(np.isnan(state[name])):
-                raise ValueError(f"{name} does not fit the settings")
+        refuse_other_shapes(state, {"counts": 2, "sums": 7, "units": 6, "tuner": len(self.tuner_state)})
         squares, lam, lam_max, *bias = state["sums"].tolist()
         records = state["records"]
-        if n_seen < 0 or squares < n_seen or records.ndim != 2 or np.any(~(records[:, 2] > 0)):
+        if squares < n_seen or lam_max < 0.0 or bias[1] < 0.0:
             raise ValueError("the sums do not fit the settings")
+        if records.ndim != 2 or records.shape[1] != HEAD + EVIDENCE_WIDTH or records.dtype != np.float32:
+            raise ValueError("the features do not fit the settings")
+        evidence = np.ascontiguousarray(records[:, HEAD : HEAD + 8]).view(np.float64)
+        if not (np.all(records[:, 2] > 0) and np.all(np.isfinite(evidence)) and np.all(evidence[:, 1] >= 0)):
+            raise ValueError("the features hold numbers that no row can have made")
+        if not np.all(np.isfinite(records[:, 2])):
+            raise ValueError("the features hold numbers that no row can have made")
         self.table.fill(records, hand)
         self.n_seen, self.squares, self.lam, self.lam_max = n_seen, squares, lam, lam_max
         self.bias.z, self.bias.n, self.bias.dz, self.bias.dn = bias

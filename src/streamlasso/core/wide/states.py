@@ -9,6 +9,10 @@ import numpy as np
 
 #: Numbers in front of a record's state, and experts side by side in it: z of so many, then their r.
 HEAD, LANES = 4, 8
+#: What is not in double precision.
+TYPES = {"counts": np.int64, "names": np.uint64}
+#: Rows are counted in whole numbers that are floats as well.
+MOST_ROWS = 2**53
 #: Of the blend (`blend.py`).
 N_MIXTURES, N_STACKS = 2, 2
 
@@ -16,13 +20,33 @@ N_MIXTURES, N_STACKS = 2, 2
 def refuse_misfit(state: Mapping[str, np.ndarray], n_experts: int, n_blend: int) -> None:
     """A state that a model of these settings cannot have made."""
     sums, n = state["sums"], n_experts
-    for name, numbers in (("sums", 1 + 2 * n), ("units", 6), ("blend", n_blend), ("names", 2)):
-        if np.shape(state[name]) != (numbers,) or np.any(np.isnan(state[name])):
-            raise ValueError(f"{name} does not fit the settings")
-    n_seen = int(state["counts"][0])
-    if n_seen < 0 or not (sums[0] >= n_seen and np.all(sums[1 + n :] >= 0)):
+    refuse_other_shapes(state, {"counts": 3, "sums": 1 + 2 * n, "units": 6, "blend": n_blend, "names": 2})
+    if not (sums[0] >= state["counts"][0] and np.all(sums[1 + n :] >= 0)):
         raise ValueError("the sums do not fit the settings")
+    _refuse_weights(state["blend"], n)
     _refuse_records(state["records"], HEAD + 2 * n)
+
+
+def refuse_other_shapes(state: Mapping[str, np.ndarray], lengths: Mapping[str, int]) -> None:
+    """Numbers that are too many, too few, not finite, or counts that no stream has."""
+    for name, length in lengths.items():
+        if np.shape(state[name]) != (length,) or state[name].dtype != TYPES.get(name, np.float64):
+            raise ValueError(f"{name} does not fit the settings")
+    if not 0 <= state["counts"][0] <= MOST_ROWS:
+        raise ValueError("the counts do not fit the settings")
+    weight, _, squares, pearson, least, largest = state["units"]
+    if not (weight >= 0 and squares >= 0 and pearson >= 0 and (least <= largest or weight == 0)):
+        raise ValueError("units does not fit the settings")
+    # Before the first row the least response is infinite.
+    finite = {"units": 6 if weight > 0 else 4}
+    if not all(np.all(np.isfinite(state[name][: finite.get(name)])) for name in lengths):
+        raise ValueError("numbers that no row can have made")
+
+
+def _refuse_weights(blend: np.ndarray, n: int) -> None:
+    """Those of the experts, and last those of the outputs and a count, are not negative."""
+    if np.any(blend[: N_MIXTURES * n] < 0) or np.any(blend[-1 - N_MIXTURES - N_STACKS :] < 0):
+        raise ValueError("weights that no row can have made")
 
 
 def _refuse_records(records: np.ndarray, width: int) -> None:

@@ -252,18 +252,20 @@ class Table:
     def records(self):
         """All records in order, as they lie: (feature, HEAD + width) numbers of 32 bits."""
         i: cython.Py_ssize_t
-        out = np.empty((self.n, self.stride), dtype=np.float32)
+        n: cython.Py_ssize_t = self.n
+        out = np.empty((n, self.stride), dtype=np.float32)
         rows: cython.float[:, ::1] = out
-        for i in range(self.n):
+        for i in range(n):
             memcpy(cython.address(rows[i, 0]), self.record(i), self.stride * cython.sizeof(cython.float))
         return out
 
     def keys(self):
         """The keys of all records, in order."""
         i: cython.Py_ssize_t
-        out = np.empty(self.n, dtype=np.uint64)
+        n: cython.Py_ssize_t = self.n
+        out = np.empty(n, dtype=np.uint64)
         each: uint64_t[::1] = out
-        for i in range(self.n):
+        for i in range(n):
             each[i] = key_of(self.record(i))
         return out
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlasso import __version__
+from streamlasso._files import remove_leftovers_in
 from streamlasso.network.options import Model
 from streamlasso.network.report.figures import write_figures
 from streamlasso.network.report.files import REPORT, write_settings, write_tables
@@ -22,6 +23,7 @@ def write_report(out: Path, group: Group, model: Model, sources: dict[str, Any])
     """
     lam, edges = lam_table(group), edge_table(group)
     out.mkdir(parents=True, exist_ok=True)
+    remove_leftovers_in(out)
     settings = {
         "model": asdict(model),
         "streamlasso": __version__,

@@ -376,7 +376,7 @@ Ways that were tried, with GCC's time relative to what it was before each:
 | `-O1` for Cython's helper functions | .99 | |
 | no warnings; no unwind tables; `-O1` for setting up | .95; 1; 1.05 | |
 
-The 77 of `make demo` are 9 for the environment, 53 to build and install, and 14 for the demo itself,
+Of the 77 of `make demo` 9 are for the environment, 53 to build and install, 14 for the demo itself,
 measured with `pip install --no-compile`; what pip's bytecode adds was measured for numpy alone (1.4
 to 3.1). It stays on: where `PYTHONDONTWRITEBYTECODE` is set, every later start would compile all
 that it imports, 6 seconds for the smallest run.

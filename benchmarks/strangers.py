@@ -322,31 +322,64 @@ after), and not taken:
 | the season starts with .25, not .1 | E6 .24 to .12, crimea −.03 to −.08; data .02 to .04 |
 | it starts, once it has a value, with the best record | E6 .24 to .20; the others as before |
 
-The first two also cost grunfeld much of its gain (44 % to 20 and 13 %).
+| one row counts at most as all before it, for the last value | driving .03 to .01; nh4 .07 to .57 |
+| the same for all that compete | nh4 .07 to −.06, munnell −.08 to −.30; water-flow 0 to .19 |
+| a jump counts in full | nh4 .07 to −.03, munnell −.08 to −.25; water-flow 0 to .02, driving .04 |
+| the season against the last value, since it has values of its own | E6 .24 to .20; data .02 |
+
+Alike starts and the power −n also cost grunfeld much of its gain (44 % to 20 and 13 %).
 Each would move the misses, not end them, and would have been chosen on held-out rows.
+
+Nor can other weights at the start end them. Let only the baselines compete, without the model, and
+give the best one of each file a weight at the start, the others the rest. To come within 2 %, the
+last value needs .97 in stackloss, .95 in cpunish and .8 in data, the mean .9 in la-riots and .5 in
+nh4, the season .7 in E6. Stackloss, cpunish and la-riots have no dates: before the first row
+nothing tells the two that need the last value from the one that needs the mean. With n rows a start
+of w costs up to 2 log(1/w) / n of the loss: for 2 % of 20 rows w has to be above .8.
 
 ## What it costs to start
 
-CPU seconds, on two cores that others were using.
+CPU seconds on two cores that seven others were using, which takes up to half as much again as when
+nobody is.
 
 | | when it was first tried | before | now |
 |---|---|---|---|
-| GCC, nine modules of 51, side by side | | 17.7 | 13.5 |
-| `import streamlasso` | 1.9 | .015 | not touched |
-| smallest `streamlasso run` | 6 | 2.1 to 2.3 | not touched |
+| `python setup.py build` | 54 (31 modules) | 87 (56 modules) | 40 to 43 (3 modules) |
+| of it GCC and the linker | | 60.6 | 27.9 |
+| `make demo` in a fresh clone | 132 | 103 | 77 without bytecode |
+| `import streamlasso` | 1.9 | .03 | .03 |
+| `import sklearn.base`, for comparison | | 1.47 | 1.56 |
+| `from streamlasso import RAPRegressor` | | 1.62 | 1.74 |
+| `streamlasso --help` | | .21 | .22 |
+| smallest `streamlasso run` | 6 | 2.82 | 2.76 |
 
-`make demo` in a fresh clone needed 132 when it was first tried and 76 two changes ago; it has not
-been measured since. Cython itself takes 12 of a build. Nine tenths of the C that it writes are
-about Python objects, and are compiled with less effort (`setup.py`): that is a third less for
-modules with numbers, and nothing for the ten without, which had `-O1` before. So building has not
-become half. Ways that were tried, with the time of all 51 modules relative to `-O2` for all:
+Three fifths of the machine code that came of a module of Cython was there once per module: setting
+the module up, importing what others declare, helper functions. So what is installed is one module
+instead of 54 (`joined.py`): the same bits (`python benchmarks/bits.py`, 21 streams), rows at the
+same speed (.99 to 1.03), half of the time to build. It is not half of what the build took when this
+was first tried: there is more than twice as much to compile by now. In place, where one module
+changes at a time, each is still compiled for itself. Before that, nine tenths of the C that Cython
+writes, which are about Python objects, were given less effort (`setup.py`).
+
+Ways that were tried, with GCC's time relative to what it was before each:
 
 | way | GCC's time | a row |
 |---|---|---|
-| `-Og`, and `-O2` for functions with numbers alone | .41 | 1.3 to 2.2 times slower: no inlining |
-| `-O1`, and `-O2` for these | .66 | 1.3 to 1.9 times slower |
+| `-Og`, and `-O2` for functions with numbers alone | .41 | 1.15 to 2.2 times slower: no inlining |
+| `-O1`, and `-O2` for these | .66 | 1.04 to 1.9 times slower |
 | `-O2`, `-Og` for what is about Python objects, no `inline` | .70 | 1 to 5 % slower, 8 % by river |
 | `-O2`, `-O1` for what is about Python objects (now) | .63 | .96 to 1.03 |
+| one module instead of 54 (now) | .46 | .99 to 1.03 |
+| the tuners alone as one module, the families alone | .36, .46 | |
+| Cython's `binding=False`; `always_allow_keywords=False` | .91 to .95; 1 | |
+| no vectorcall; no free lists; no compressed strings; no type slots | .92; .89; .93; .95 | |
+| `-O1` for Cython's helper functions | .99 | |
+| no warnings; no unwind tables; `-O1` for setting up | .95; 1; 1.05 | |
+
+Of the 77 of `make demo` 9 are for the environment, 53 to build and install, 14 for the demo itself,
+measured with `pip install --no-compile`; what pip's bytecode adds was measured for numpy alone (1.4
+to 3.1). It stays on: where `PYTHONDONTWRITEBYTECODE` is set, every later start would compile all
+that it imports, 6 seconds for the smallest run.
 """
 
 

@@ -379,6 +379,15 @@ def test_demo_is_a_run_on_the_simulated_stream(demo):
     assert (out / "stream.csv").exists()
 
 
+@pytest.mark.parametrize("found, shown", [("/usr/bin/streamlasso", "streamlasso"), (None, ".venv/bin/streamlasso")])
+def test_demo_ends_with_a_command_that_can_be_typed(found, shown, monkeypatch):
+    from streamlasso.run.demo import program
+
+    monkeypatch.setattr(shutil, "which", lambda name: found)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/streamlasso", "demo"])
+    assert program().replace("\\", "/") == shown
+
+
 def numbers(printed, row):
     line = next(line for line in printed.splitlines() if line.strip("│ ").startswith(row))
     return [float(number) for number in re.findall(r"\d+\.?\d*", line.split("│", 2)[2])]

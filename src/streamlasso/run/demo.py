@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -52,9 +54,15 @@ def run_demo(out: Path) -> None:
     terminal = console()
     terminal.print(draws_table(draws), regime_table(stream, summary))
     terminal.print(
-        f"Open {out / 'report.html'} in a browser. For your own file: streamlasso run FILE --target COLUMN",
+        f"Open {out / 'report.html'} in a browser. For your own file: {program()} run FILE --target COLUMN",
         soft_wrap=True,
     )
+
+
+def program() -> str:
+    """What to type for `streamlasso`: its path where the shell does not find it, as after `make demo`."""
+    path = Path(sys.argv[0])
+    return "streamlasso" if path.stem != "streamlasso" or shutil.which("streamlasso") else str(path)
 
 
 def _with_bar(draws: Iterable[tuple[str, int]]) -> Iterable[tuple[str, int]]:

@@ -5,7 +5,7 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
-COPY pyproject.toml setup.py joined.py MANIFEST.in README.md LICENSE ./
+COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE ./
 COPY src src
 RUN python -m venv /opt/streamlasso \
     && /opt/streamlasso/bin/pip install --no-cache-dir --no-compile ".[serve,kafka]"

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-SOURCES := pyproject.toml setup.py joined.py $(shell find src -name '*.py' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.js' -o -name py.typed -o -path '*serve/page/*')
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.js' -o -name py.typed -o -path '*serve/page/*')
 # The package as import-linter should see it: a cimport is an import.
 IMPORTS := build/imports
 
@@ -38,7 +38,7 @@ test-oldest: $(VENV)/with-compiler
 # and forged files through them. Python itself has no such checks, so the library of the compiler is loaded first.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 sanitize: $(VENV)/with-test
-	rm -rf build/sanitize && mkdir -p build/sanitize && cp -r src setup.py joined.py pyproject.toml README.md LICENSE build/sanitize
+	rm -rf build/sanitize && mkdir -p build/sanitize && cp -r src setup.py pyproject.toml README.md LICENSE build/sanitize
 	find build/sanitize/src -name '*.so' -delete
 	cd build/sanitize && CFLAGS="$(SANITIZE)" LDFLAGS="$(SANITIZE)" \
 		$(abspath $(BIN))/python setup.py -q build_ext --inplace
@@ -92,15 +92,15 @@ clean:
 	find src -name '*.egg-info' -prune -exec rm -rf {} +
 	find src \( -name '*.so' -o -name '*.c' \) -delete
 
-# The package alone, and the package with an extra. It is built with what is in .venv, so that nothing is compiled twice;
-# what it takes to build is read from pyproject.toml.
+# The package alone, and the package with an extra. It is built with what is in .venv, so that a rebuild compiles only
+# what has changed; what it takes to build is read from pyproject.toml.
 $(VENV)/installed: $(SOURCES) | $(VENV)/with-compiler
-	@echo "Compiling; about a minute the first time."
+	@echo "Compiling; a minute or two the first time."
 	$(PIP) --no-build-isolation .
 	touch $@
 
 $(VENV)/with-%: $(SOURCES) | $(VENV)/with-compiler
-	@echo "Compiling; about a minute the first time."
+	@echo "Compiling; a minute or two the first time."
 	$(PIP) --no-build-isolation '.[$*]'
 	touch $@
 

@@ -11,14 +11,14 @@ import numpy as np
 
 import streamlasso
 from streamlasso import RAPClassifier, RAPRegressor
-from streamlasso.core import _joined
+from streamlasso.core import learner
 
 
 def check_files() -> None:
     """The package is the installed one, is compiled, and has what users need of it beside the modules."""
     package = Path(streamlasso.__file__).parent
     assert "site-packages" in package.parts, f"{package} is not an installed package"
-    assert _joined.__file__.endswith(tuple(EXTENSION_SUFFIXES)), f"{_joined.__file__} is not compiled"
+    assert learner.__file__.endswith(tuple(EXTENSION_SUFFIXES)), f"{learner.__file__} is not compiled"
     for name in ("py.typed", "core/engine.pxd", "families/base.pyi", "network/report/page.js"):
         assert (package / name).is_file(), f"{name} is missing from {package}"
     assert not [*package.rglob("*.c")], "the generated C is in the package"

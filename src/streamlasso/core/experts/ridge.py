@@ -32,9 +32,10 @@ from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, numbers
 from streamlasso.memories import Forgetting
 
 #: Where noise is low a prior worth a hundredth of a row is the best; where all is noise, one worth a hundred. Where eta
-#: is a logit or a logarithm it has a scale of its own: b_j s_j has a prior deviation of 1 / sqrt(3) or 1 / sqrt(30).
+#: is a logit or a logarithm it has a scale of its own: b_j s_j has a prior deviation of 1 / sqrt(3), as most effects
+#: that matter have, or, in one of three, 1 / sqrt(30).
 KAPPAS = (0.01, 1.0, 100.0)
-KAPPAS_OF_LINKS = (3.0, 30.0)
+KAPPAS_OF_LINKS = (3.0, 3.0, 30.0)
 #: An unpenalised feature has a prior too, worth the square of this.
 LEAST_FACTOR = cython.declare(cython.double, 1e-3)
 

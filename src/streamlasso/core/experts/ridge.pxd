@@ -14,6 +14,7 @@ cdef class RidgeExperts(Experts):
     cdef readonly double[::1] P, b, centre
     cdef double[::1] z, q
 
+    cdef void _begin_at(self, const double* model) noexcept nogil
     cdef double _precision(self, Py_ssize_t j, double deviation, double common) noexcept nogil
     cdef int _take(self, const double* x, double y, double weight, double low, double high) except -1 nogil
     cdef double _spread(self) noexcept nogil

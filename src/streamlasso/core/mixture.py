@@ -88,7 +88,7 @@ CONFIDENCE = cython.declare(cython.double, 2.0)
 #: The weight with which the empty model of the first memory begins where there is a link: that there is nothing to
 #: learn is one hypothesis, that there is something another. Numbers tell within a few rows which it is; a class or a
 #: count says little, and with equal weights hundreds of them would be predicted by what chance suggests.
-EMPTY_PRIOR = cython.declare(cython.double, 0.9)
+EMPTY_PRIOR = cython.declare(cython.double, 0.5)
 #: A row is the one that was predicted last where no feature differs by more than this share of its range.
 NEARBY = cython.declare(cython.double, 0.1)
 #: What looks at the model after every row leaves out experts with less than this share of the largest weight.

@@ -5,8 +5,8 @@ No recursion: after every row each rule is fitted again to all rows before, with
 
 import numpy as np
 
-FIRST, SHARE, CAP, OUTLIER = 20, 0.005, 6.0, 6.0
-SHRINK = 20.0
+FIRST, SHARE, CAP, OUTLIER = 20, 0.001, 6.0, 6.0
+SHRINK, OF_CLASSES = 20.0, 0.1
 
 
 class Oracle:
@@ -70,19 +70,19 @@ class Oracle:
                 weight = max(float(self.family.curvature(y, at)), 1e-6)
                 target = at - eta - float(self.family.slope(y, at)) / weight
             self.rows[h].append((x, weight, target))
-            self.theta[h] = self.fitted(self.rows[h], 0.998 if long else 0.99)
+            self.theta[h] = self.fitted(self.rows[h], 0.998 if long else 0.99, OF_CLASSES if self.classes else 0.0)
         self.residuals.append(residual if self.classes else float(np.clip(residual, -most, most)))
         self.levels.append(self.level(y))
         self.etas.append(eta)
 
     @staticmethod
-    def fitted(rows, r):
+    def fitted(rows, r, prior):
         n = len(rows)
         weight = np.array([w for _, w, _ in rows]) * r ** np.arange(n - 1, -1, -1.0)
         Z, target = np.array([z for z, _, _ in rows]), np.array([t for _, _, t in rows])
         A = Z.T @ (weight[:, None] * Z)
         used = np.diag(A) > 0
-        A = A + np.diag(np.diag(A)) * SHRINK / min(n, 1 / (1 - r))
+        A = A + np.diag(np.diag(A)) * SHRINK / min(n, 1 / (1 - r)) + prior * np.eye(len(A))
         theta = np.zeros(Z.shape[1])
         theta[used] = np.linalg.solve(A[np.ix_(used, used)], (Z.T @ (weight * target))[used])
         return theta

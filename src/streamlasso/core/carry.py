@@ -16,7 +16,9 @@ standard deviations weigh less:
 
 with n the rows that a rule remembers: shrunk as by PRIOR_ROWS rows that say nothing. For classes, whose residuals are
 differences of probabilities, w is the curvature of the loss at eta + o and e becomes o - loss'/loss'': a Newton step on
-the log loss. (The same for counts is sharper while it works, and explodes on three of eight simulated streams.)
+the log loss. Rows that were predicted with near certainty have next to no curvature, and theta is a logarithm of odds
+ratios, which has a scale of its own: CLASS_PRIOR I is added to A. (The same Newton step for counts is sharper while it
+works, and explodes on three of eight simulated streams.)
 
 A gate decides whether any of this is used: exponential weights over nothing and the rules, which start at GATE_PRIOR,
 return to that by GATE_SHARE per row, and are updated by losses in units of the noise, as the weights of the experts
@@ -39,11 +41,13 @@ from streamlasso.core.state import FIXED, Column, array, complement, numbers
 #: Rows before the first offset.
 FIRST_OFFSET = cython.declare(cython.Py_ssize_t, 20)
 PRIOR_ROWS = cython.declare(cython.double, 20.0)
+#: The precision of theta before the first row: its deviation is about 3, a ratio of odds of 20.
+CLASS_PRIOR = cython.declare(cython.double, 0.1)
 OUTLIER = cython.declare(cython.double, 6.0)
 #: Of nothing, short, long and persistence. The last is rarely right, and costs next to nothing where it is not.
 GATE_PRIOR = (0.8, 0.1, 0.099, 0.001)
 GATE_PRIOR_OF_CLASSES = (0.8, 0.1, 0.1, 0.0)
-GATE_SHARE = cython.declare(cython.double, 0.005)
+GATE_SHARE = cython.declare(cython.double, 0.001)
 SHORT_DECAY = cython.declare(cython.double, 0.99)
 LONG_DECAY = cython.declare(cython.double, 0.998)
 #: Of f, and of the mean square of residuals.
@@ -212,11 +216,12 @@ class Carry(Stateful):
         k: cython.Py_ssize_t
         n: cython.Py_ssize_t = N_FEATURES if h == LONG else 1
         r: cython.double = LONG_DECAY if h == LONG else SHORT_DECAY
+        prior: cython.double = 0.0 if self.scaled else CLASS_PRIOR
         lift: cython.double = 1.0 + PRIOR_ROWS / min(cython.cast(cython.double, self.n_seen), 1.0 / (1.0 - r))
         L: cython.double[N_FEATURES][N_FEATURES]
         for i in range(n):
             for j in range(i + 1):
-                L[i][j] = self.A[h, i, j] * (lift if i == j else 1.0)
+                L[i][j] = lift * self.A[h, i, i] + prior if i == j else self.A[h, i, j]
                 for k in range(j):
                     L[i][j] -= L[i][k] * L[j][k]
                 if i == j:

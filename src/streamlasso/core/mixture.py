@@ -393,8 +393,12 @@ class MixtureLearner(Engine):
             self.choice.forget(chosen)
         self.began[chosen] = self.n_seen
         self.experience[chosen, ROWS_SEEN] = 0.0
+        self._outline()
         cython.cast(Experts, self.each.at[chosen]).restart(
-            self.stream, self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high), turn
+            self.stream,
+            self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high),
+            cython.address(self.model[0]),
+            turn,
         )
         self.shares.enter(chosen)
         return 0

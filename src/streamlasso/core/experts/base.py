@@ -37,9 +37,9 @@ class Experts(Stateful):
         """Set `used` of each feature that an expert of some weight uses; how many were not set before."""
         return self._missing(b"mark")
 
-    def restart(self, seen, eta, turn):
-        """Forget all rows. `seen` has the means and deviations of the stream so far, `eta` is that of its mean, `turn`
-        counts the restarts."""
+    def restart(self, seen, eta, model, turn):
+        """Forget all rows. `seen` has the means and deviations of the stream so far, `eta` is that of its mean, `model`
+        is (b0, b) of the mixture, `turn` counts the restarts."""
         return self._missing(b"restart")
 
     def lam_of(self, k):

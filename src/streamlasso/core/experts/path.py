@@ -333,7 +333,7 @@ class PathExperts(Experts):
     def mark(self, weight, used):
         return self.path.mark(weight, used)
 
-    def restart(self, seen, eta, turn):
+    def restart(self, seen, eta, model, turn):
         self.path.forget()
         return 0
 

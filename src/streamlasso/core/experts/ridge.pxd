@@ -21,6 +21,7 @@ cdef class RidgeExperts(Experts):
     cdef double* z
     cdef double* q
 
+    cdef void _begin_at(self, const double* model) noexcept nogil
     cdef double _precision(self, Py_ssize_t j, double deviation, double common) noexcept nogil
     cdef int _take(self, const double* x, double y, double weight, double low, double high) except -1 nogil
     cdef double _spread(self) noexcept nogil

@@ -15,12 +15,13 @@ Other families take the implicit step (`implicit.py`): the row is expanded where
 e = z'b - w v loss'(e), and b moves there, by q (e - z'b) / v. A feature that has never varied stays out until the next
 restart: s_j is 0, and its P with it.
 
-Which kappa suits a stream depends on its noise, so the groups take turns: each restart has the next kappa.
+Which kappa suits a stream depends on its noise, so the groups take turns: each restart has the next kappa. The one with
+the first begins at the model of the mixture, b ~ N(model, D^{-1}): a change may leave most coefficients as they are.
 """
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import sqrt
+from cython.cimports.libc.math import isfinite, sqrt
 from cython.cimports.streamlasso.core.experts.base import Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.kernels import (
@@ -39,10 +40,10 @@ from cython.cimports.streamlasso.core.values import weight_of
 from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
 from streamlasso.memories import Forgetting
 
-#: Where noise is low a prior worth a hundredth of a row is the best; where all is noise, one worth a hundred. Where eta
-#: is a logit or a logarithm it has a scale of its own: b_j s_j has a prior deviation of 1 / sqrt(3) or 1 / sqrt(30).
-KAPPAS = (0.01, 1.0, 100.0)
-KAPPAS_OF_LINKS = (3.0, 30.0)
+#: Where noise is low a prior worth a hundredth of a row is the best. Where eta is a logit or a logarithm it has a scale
+#: of its own: b_j s_j has a prior deviation of 1 / sqrt(3), or of 1 / sqrt(30) around the model of the mixture.
+KAPPAS = (1.0, 0.01, 1.0)
+KAPPAS_OF_LINKS = (30.0, 3.0, 3.0)
 #: An unpenalised feature has a prior too, worth the square of this.
 LEAST_FACTOR = cython.declare(cython.double, 1e-3)
 
@@ -113,7 +114,7 @@ class RidgeExperts(Experts):
 
     # --- the prior ----------------------------------------------------------------------------------------------
 
-    def restart(self, seen, eta, turn):
+    def restart(self, seen, eta, model, turn):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         at: cython.Py_ssize_t = 0
@@ -138,7 +139,18 @@ class RidgeExperts(Experts):
             self.centre[i] = seen.mean[i - 1] if i > 0 and self.fit_intercept else 0.0
             at += i + 1
         self.b[0] = eta if self.fit_intercept else 0.0
+        if turn % self.kappas.shape[0] == 0:
+            self._begin_at(model)
         return 0
+
+    def _begin_at(self, model):
+        """The mean of the prior is a model, unless that has overflowed."""
+        j: cython.Py_ssize_t
+        eta: cython.double = model[0] + dot(self.p, model + 1, cython.address(self.centre[1]))
+        if isfinite(eta):
+            for j in range(self.p):
+                self.b[1 + j] = model[1 + j]
+            self.b[0] = eta if self.fit_intercept else 0.0
 
     def _precision(self, j, deviation, common):
         """Of the prior of b_j; in its own units, or in those that all features have in common."""

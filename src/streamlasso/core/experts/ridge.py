@@ -139,14 +139,14 @@ class RidgeExperts(Experts):
             self.centre[i] = seen.mean[i - 1] if i > 0 and self.fit_intercept else 0.0
             at += i + 1
         self.b[0] = eta if self.fit_intercept else 0.0
-        if turn % self.kappas.shape[0] == 0:
+        if turn % self.n_kappas == 0:
             self._begin_at(model)
         return 0
 
     def _begin_at(self, model):
         """The mean of the prior is a model, unless that has overflowed."""
         j: cython.Py_ssize_t
-        eta: cython.double = model[0] + dot(self.p, model + 1, cython.address(self.centre[1]))
+        eta: cython.double = model[0] + dot(self.p, model + 1, self.centre + 1)
         if isfinite(eta):
             for j in range(self.p):
                 self.b[1 + j] = model[1 + j]

@@ -16,16 +16,26 @@ def table(family, n=200, p=5):
 
 
 @pytest.mark.parametrize("family", [Gaussian(), Poisson()], ids=str)
-def test_inclusion_is_the_weight_of_the_models_with_a_feature(family):
+def test_inclusion_is_the_weight_of_the_sparse_models_with_a_feature(family):
     X, y = table(family)
     model = RAPRegressor(family).fit(X, y)
     learner = model.learners_[0]
     found = experts(learner)
-    expected = np.zeros(5)
+    expected, total = np.zeros(5), 0.0
     for m, k in np.argwhere(learner.weights > 0):
-        expected += learner.weights[m, k] * (found[m, k, 1:] != 0)
-    np.testing.assert_allclose(model.inclusion_, expected, atol=1e-12)
+        if learner.experts[m].kind != "ridge":
+            expected += learner.weights[m, k] * (found[m, k, 1:] != 0)
+            total += learner.weights[m, k]
+    assert 0.0 < total < 1.0
+    np.testing.assert_allclose(model.inclusion_, expected / total, atol=1e-12)
     assert model.inclusion_[0] > 0.7 and (model.inclusion_ >= 0).all() and (model.inclusion_ <= 1).all()
+
+
+def test_inclusion_is_low_for_features_without_an_effect():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 12))
+    model = RAPRegressor().fit(X, X[:, 0] - X[:, 1] + rng.normal(size=300))
+    assert model.inclusion_[:2].min() > 0.99 and model.inclusion_[2:].mean() < 0.5
 
 
 def test_inclusion_of_one_model_is_its_support():

@@ -4,7 +4,7 @@ from copy import copy, deepcopy
 
 import numpy as np
 import pytest
-from river import conf, stats
+from river import base, conf, stats
 
 from streamlasso import RAPClassifier, RAPRegressor, river
 from streamlasso.simulate import SPARSE, simulate
@@ -140,7 +140,7 @@ def test_any_regressor_of_river_gets_intervals():
         river.IntervalRegressor(Last(), confidence_level=1.5)
 
 
-class Last(river.base.Regressor):
+class Last(base.Regressor):
     """Predicts the mean so far."""
 
     def __init__(self):

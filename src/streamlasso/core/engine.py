@@ -295,7 +295,7 @@ class Engine(Stateful):
         )
 
     def inclusion(self):
-        """Of each feature, the weight of the models in which its coefficient is not 0."""
+        """Of each feature, the weight of the sparse models in which its coefficient is not 0."""
         return (self.coef != 0.0).astype(float)
 
     def relevant(self):

@@ -683,26 +683,31 @@ class MixtureLearner(Engine):
         return m, k, float(self.weights[m, k])
 
     def inclusion(self):
+        """Of the experts that choose features: a ridge uses them all, and says nothing."""
         m: cython.Py_ssize_t
         k: cython.Py_ssize_t
         j: cython.Py_ssize_t
         weight: cython.double
+        choosing: cython.double = 0.0
         found = np.zeros(self.p)
         total: cython.double[::1] = found
         model: cython.double[::1] = np.zeros(self.p + 1)
         only: cython.double[::1] = np.zeros(max(group.n for group in self.experts))
         for m in range(self.M):
-            for k in range(self.shares.first[m + 1] - self.shares.first[m] if self.began[m] >= 0 else 0):
+            if self.began[m] < 0 or not self.choice.sparse[m]:
+                continue
+            for k in range(self.shares.first[m + 1] - self.shares.first[m]):
                 weight = self.shares.total[self.shares.first[m] + k]
                 if not weight > 0.0:
                     continue
+                choosing += weight
                 memset(cython.address(model[0]), 0, (self.p + 1) * cython.sizeof(cython.double))
                 only[k] = 1.0
                 cython.cast(Experts, self.each.at[m]).add_coef(cython.address(only[0]), cython.address(model[0]))
                 only[k] = 0.0
                 for j in range(self.p):
                     total[j] += weight if model[1 + j] != 0.0 else 0.0
-        return np.clip(found, 0.0, 1.0)
+        return np.clip(found / max(choosing, 1e-300), 0.0, 1.0)
 
     def feature_means(self):
         return copied(self.stream.mean, self.p)

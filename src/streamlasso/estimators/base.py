@@ -207,8 +207,9 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
     @property
     @between_rows
     def inclusion_(self) -> Any:
-        """Of each feature, the weight of all models in which it has a coefficient, from 0 to 1: how sure the default is
-        that it matters. Of a single model, 1 or 0. One for each class where there are several.
+        """Of each feature, the weight of the models in which it has a coefficient, from 0 to 1: how sure the default is
+        that it matters. Ridges use every feature, and do not count. Of a single model, 1 or 0. One for each class where
+        there are several.
         """
         found = [Coefficients(learner.inclusion(), self._names) for learner in self._fitted()]
         return found[0] if len(found) == 1 else found

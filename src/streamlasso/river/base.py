@@ -125,7 +125,7 @@ class RAP(CopiedWhole, FindsChanges, Parameters):
     @property
     @between_rows
     def inclusion_(self) -> Any:
-        """Of each feature, the weight of all models in which it has a coefficient, 0 to 1; for classes by class."""
+        """Of each feature, the weight of the models in which it has a coefficient, 0 to 1; ridges do not count."""
         return self._each(lambda learner: self._named(learner.inclusion()))
 
     @property

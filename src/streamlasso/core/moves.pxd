@@ -27,7 +27,7 @@ cdef enum:
 @cython.final
 cdef class Moves:
     cdef Family family
-    cdef readonly Py_ssize_t p, n, first, last, since, begin, n_named
+    cdef readonly Py_ssize_t p, n, first, last, since, begin, n_named, n_varied
     cdef bint scaled, quadratic
     cdef const double[:, ::1] x, notes, past
     cdef const double[::1] mean

@@ -201,6 +201,7 @@ class Moves:
         j: cython.Py_ssize_t
         square: cython.double
         self.weight = self._squares(since, cython.address(self.root[0]))
+        self.n_varied = 0
         square = self._squares(since, cython.address(self.target[0])) / (self.n - since)
         self.size = sqrt(square) if self.scaled and square > TINY else 1.0
         for i in range(self.n):
@@ -208,6 +209,7 @@ class Moves:
         for j in range(self.p + 1):
             square = self._squares(since, cython.address(self.columns[j, 0])) / self.weight
             self.unit[j] = 1.0 / sqrt(square) if square > TINY else 0.0
+            self.n_varied += square > TINY
             self.beta[j] = 0.0
             if j > 0 and square > TINY:
                 self.beta[j] = min(max(self.before[j] / self.unit[j] / self.size, -MOST_BETA), MOST_BETA)
@@ -237,7 +239,7 @@ class Moves:
         for j in range(self.p + 1):
             apart = self.beta[j] + self.move[j]
             squares += apart * apart
-        self.tau = (squares + self.noise) / (self.p + 2.0)
+        self.tau = (squares + self.noise) / (self.n_varied + 1.0)
         for j in range(N_WAYS):
             self.share[j] = self.prior[j]
 
@@ -260,7 +262,9 @@ class Moves:
         variance: cython.double
         noise: cython.double = self.noise
         n: cython.double = self.n - since
-        before: cython.double = noise * n / self.weight * min(STAYS / self.rows_before, MOST_APART / (self.p + 1.0))
+        before: cython.double = (
+            noise * n / self.weight * min(STAYS / self.rows_before, MOST_APART / max(self.n_varied, 1))
+        )
         narrow: cython.double = 1.0 / (self.weight / noise + 1.0 / before)
         wide: cython.double = 1.0 / (self.weight / noise + 1.0 / self.tau)
         total: cython.double = self.share[STAY] + self.share[ZERO] + self.share[NEW]

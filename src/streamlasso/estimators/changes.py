@@ -33,7 +33,7 @@ class FindsChanges:
         >>> y = np.where(np.arange(600) < 400, 2.0, -1.0) * X[:, 1] + rng.normal(size=600)
         >>> model = RAPRegressor().fit(X, y)
         >>> [(change.row, list(change.features)) for change in model.changes_]
-        [(399, ['x1'])]
+        [(400, ['x1'])]
         """
         if all(learner.changes is None for learner in self._learners_now()):
             raise AttributeError("changes_: no changes were looked for; use false_alarms=1.0 from the first row on")

@@ -173,9 +173,7 @@ class RidgeExperts(Experts):
         eta: cython.double = self.b[0]
         curvature: cython.double
         self.z[0] = 1.0 if self.fit_intercept else 0.0
-        eta += centre_row(
-            self.p, x, self.centre + 1, self.b + 1, self.z + 1
-        )
+        eta += centre_row(self.p, x, self.centre + 1, self.b + 1, self.z + 1)
         v = self._spread()
         if self.quadratic:
             e = eta + weight * v * (y - eta) / (1.0 + weight * v)

@@ -94,6 +94,7 @@ def put(parts, value, first, *path):
         ("StreamEncoder", ("feature_names_in", 0), {}),
         ("StreamEncoder", ("encoder", "columns", 1, "name"), 0.5),
         ("StreamEncoder", ("encoder", "notes"), files.DEEP),
+        ("StreamEncoder", ("encoder", "time_column", "format"), 7),
         ("page", ("format",), "1"),
         ("page", ("hash",), None),
     ],

@@ -11,6 +11,10 @@ import pytest
 
 import streamlasso
 
+pytestmark = pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.2.0", reason="to mypy its np.ndarray is an array of Any, which all overlap"
+)
+
 PACKAGE = Path(streamlasso.__file__).parent
 SCRIPT = Path(__file__).with_name("typed_user.py")
 #: Names that Cython adds, functions that a family imports, two properties that all engines have but their base has
@@ -44,7 +48,6 @@ def test_stubs_say_what_the_modules_are(tmp_path):
     assert [line for line in printed.splitlines() if not EXPECTED.search(line)] == []
 
 
-@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.2.0", reason="its np.ndarray is an array of Any to mypy")
 def test_a_typed_script_has_no_errors(tmp_path):
     (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = true\n[mypy-streamlasso.*]\nfollow_imports = silent\n")
     printed = checked("mypy", "--cache-dir", str(tmp_path), str(SCRIPT), cwd=tmp_path)

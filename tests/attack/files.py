@@ -358,7 +358,7 @@ def other_words(rng, value: Any) -> Any:
         del place[key]
     elif way < 0.9 and isinstance(place, list):
         place.insert(key, place[rng.integers(len(place))])
-    elif isinstance(inner, int | float) and not isinstance(inner, bool):
+    elif isinstance(inner, int | float) and not isinstance(inner, bool) and abs(inner) < 2**63:
         place[key] = inner + [1, -1, 0.5][rng.integers(3)]
     else:
         place[key] = place[keys[rng.integers(len(keys))]]

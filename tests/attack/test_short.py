@@ -3,12 +3,15 @@
 import copy
 import subprocess
 import sys
+import tracemalloc
+from contextlib import suppress
 
 import numpy as np
 import pytest
 
 from attack import files, long, rows
 from streamlasso import RAPRegressor, WideRegressor
+from streamlasso.memories import Window
 from streamlasso.sources import BadRows, delimited, open_source
 from streamlasso.wide import packed
 from support.forgery import forged
@@ -94,6 +97,7 @@ def put(parts, value, first, *path):
         ("StreamEncoder", ("feature_names_in", 0), {}),
         ("StreamEncoder", ("encoder", "columns", 1, "name"), 0.5),
         ("StreamEncoder", ("encoder", "notes"), files.DEEP),
+        ("StreamEncoder", ("encoder", "time_column", "format"), 7),
         ("page", ("format",), "1"),
         ("page", ("hash",), None),
     ],
@@ -142,6 +146,30 @@ def test_features_of_a_tuned_wide_model_that_no_row_makes(place, number):
         records[0, 4:12] = np.array([0.0, number, 0.0, 0.0]).view(np.float32)
     with pytest.raises(ValueError, match="no row"):
         WideRegressor.from_bytes(packed.pack(header, arrays))
+
+
+def test_a_state_takes_no_room_for_rows_that_it_only_claims():
+    """It made an array of the claimed shape, to see how it lies: 25 GB for 2^31 rows."""
+    model = RAPRegressor(tuner="logrms", memory=Window(10)).fit(np.eye(12), np.arange(12.0))
+    learner = model.learners_[0]
+    tape = bytearray(learner.pack())
+    tracemalloc.start()
+    for at in range(0, len(tape), 8):
+        forged_tape = tape[:at] + (2**31).to_bytes(8, "little") + tape[at + 8 :]
+        with suppress(ValueError):
+            copy.copy(learner).unpack(bytes(forged_tape))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10 * 2**20
+
+
+def test_a_classifier_of_one_class_is_refused(tmp_path):
+    kind = kind_of(tmp_path, "RAPClassifier(tuner=LogRMS")
+    classes = {"type": "array", "dtype": "<i8", "items": [0]}
+    parts = put(put(kind.parts, classes, 0, "labels", "classes_"), kind.parts[0]["states"][:1], 0, "states")
+    parts[1] = parts[1][: len(parts[1]) - sum(kind.parts[0]["states"][1:])]
+    with pytest.raises(ValueError, match="belong together"):
+        kind.load(kind.sealed(parts))
 
 
 def test_bad_rows_are_named_in_one_pass(tmp_path, monkeypatch):

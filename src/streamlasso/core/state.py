@@ -203,7 +203,8 @@ class Stateful:
             n_rows = int(np.frombuffer(data, np.int64, 1, at)[0])
             at += WIDTH
         for array in self.STATE:
-            shape = array.columns_first(np.empty(self._shape(array, n_rows, known), dtype=bool)).shape
+            # No room is taken for what a forged tape claims to hold.
+            shape = array.columns_first(np.broadcast_to(False, self._shape(array, n_rows, known))).shape
             yield prefix + array.name, array, at, shape
             n = int(np.prod(shape))
             known[array.name] = np.frombuffer(data, array.dtype, n, at)

@@ -195,7 +195,9 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
             raise ValueError("names that are no names")
         if json.dumps(encoder.state()) != json.dumps(record["encoder"]) or len(encoder.place) < len(encoder.features):
             raise ValueError("columns that are none")
-        for column in encoder.columns:
+        if encoder.time is not None and encoder.time_column is None:
+            raise ValueError("a time without its column")
+        for column in filter(None, [*encoder.columns, encoder.time_column]):
             column.read(pyarrow.array(["1"]))
         row = pyarrow.RecordBatch.from_pydict({name: pyarrow.nulls(1) for name in names})
         with np.errstate(all="ignore"):

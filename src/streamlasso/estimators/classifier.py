@@ -197,7 +197,7 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
         kept = getattr(self, "_recent", None)
         return (
             self._named_right
-            and len(np.unique(self.classes_)) == k
+            and len(np.unique(self.classes_)) == k >= 2
             and len(self.learners_) == n_models(k)
             and (kept is None or kept.n_features == self.n_features_in_)
         )

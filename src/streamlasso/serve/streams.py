@@ -71,7 +71,7 @@ def _add_line(rows: JsonRows, line: bytes, number: int, target: str) -> None:
         return
     try:
         row = _row.decode(line)
-    except (ValueError, RecursionError) as error:
+    except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise Problem(400, f"line {number:,}: {error}") from None
     rows.y.append(row.pop(target, None))
     rows.rows.append(row)

@@ -391,6 +391,8 @@ def _pack_waiting(waiting: dict[Name, Waiting]) -> bytes:
 def _unpack_waiting(data: bytes, n_features: int) -> dict[Name, Waiting]:
     if not data:
         return {}
+    if len(data) < 16:
+        raise ValueError(f"{len(data)} bytes are no rows that wait")
     n, length = struct.unpack_from("<QQ", data)
     names = [(key, name) for key, name in json.loads(data[16 : 16 + length])]
     numbers = np.frombuffer(data[16 + length :]).reshape(n, -1)

@@ -398,12 +398,23 @@ def test_a_wide_model_is_saved_between_two_rows():
     model, again = WideNamed(), WideNamed()
     again.models_[0].name_key = model.models_[0].name_key
     rows = [dict(zip("abcde", row, strict=True)) for row in np.tile(X, (10, 1)).tolist()]
-    learner = threading.Thread(target=lambda: [model.learn_one(row, row["a"]) for row in rows])
-    copies = []
-    learner.start()
-    while learner.is_alive():
-        copies.append(WideNamed.from_bytes(model.to_bytes()))
-    learner.join()
+
+    def learn():
+        for t, row in enumerate(rows):
+            model.learn_one(row, row["a"])
+            if t % 200 == 0:
+                time.sleep(0.01)
+
+    learner = threading.Thread(target=learn)
+    copies, old = [], sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        learner.start()
+        while learner.is_alive():
+            copies.append(WideNamed.from_bytes(model.to_bytes()))
+        learner.join()
+    finally:
+        sys.setswitchinterval(old)
     seen = {each.n_seen_: each for each in copies}
     for t, row in enumerate(rows):
         if t in seen:

@@ -18,7 +18,8 @@ class Browser:
     def __enter__(self):
         to_browser, self._out = os.pipe()
         self._in, from_browser = os.pipe()
-        self._profile = tempfile.TemporaryDirectory()
+        # Its helper processes may write for a moment after it has ended.
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 
         def handles():
             # The protocol wants to read from 3 and to write to 4; copies first, for one may be the other.
@@ -33,6 +34,10 @@ class Browser:
                 "--window-size=1100,1000",
                 "--no-sandbox",
                 "--disable-gpu",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
                 "--remote-debugging-pipe",
                 f"--user-data-dir={self._profile.name}",
                 "about:blank",

@@ -3,7 +3,8 @@
 
 import cython
 import numpy as np
-from cython.cimports.libc.stdlib import calloc, free, malloc
+from cython.cimports.cpython.mem import PyMem_RawCalloc, PyMem_RawFree
+from cython.cimports.libc.stdlib import free, malloc
 
 
 @cython.cclass
@@ -33,12 +34,12 @@ class Doubles:
     """
 
     def __cinit__(self, n: cython.Py_ssize_t):
-        self.at = cython.cast(cython.p_double, calloc(max(n, 1), cython.sizeof(cython.double)))
+        self.at = cython.cast(cython.p_double, PyMem_RawCalloc(max(n, 1), cython.sizeof(cython.double)))
         if self.at == cython.NULL:
             raise MemoryError
 
     def __dealloc__(self):
-        free(self.at)
+        PyMem_RawFree(self.at)
 
 
 @cython.cfunc

@@ -341,3 +341,16 @@ def test_classes_that_are_nearly_certain_are_learnt_through_a_change():
     eta = np.einsum("ij,ij->i", stream.X, stream.beta) / 3
     y = np.maximum(families.Binomial().sample(np.random.default_rng(1), eta), 1e-9)
     assert RAPRegressor("binomial").fit(stream.X, y).n_seen_ == 300
+
+
+@pytest.mark.parametrize("row", [0, 300])
+def test_an_alarm_outside_the_rows_that_are_kept_is_refused(row):
+    """Compiled code reads the rows around an alarm."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    learner = RAPRegressor().fit(X, X[:, 0] + rng.normal(size=300)).learners_[0]
+    state = learner.state()
+    assert state["changes/rows"][0] == 300
+    state["changes/rows"][4], state["changes/rows"][6] = row, 2
+    with pytest.raises(ValueError, match="the alarm is not among the rows that are kept"):
+        learner.restore(state)

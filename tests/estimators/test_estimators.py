@@ -422,3 +422,10 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
     with pytest.raises(FileNotFoundError) as refusal:
         model.save(tmp_path / "nowhere" / "model")
     assert refusal.value.filename == str(tmp_path / "nowhere" / "model")
+
+
+def test_factors_may_be_a_column_of_a_table():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    factors = np.array([[1.0, 9.0], [0.5, 9.0], [2.0, 9.0]])
+    column, copy = (RAPRegressor(penalty_factor=each).fit(X, X[:, 0]) for each in (factors[:, 0], factors[:, 0].copy()))
+    np.testing.assert_array_equal(column.coef_, copy.coef_)

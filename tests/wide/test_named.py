@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
 
 import numpy as np
 import pytest
@@ -318,3 +320,29 @@ def test_a_refused_row_after_a_predicted_one_changes_nothing():
             model.learn_one(bad, 0)
     model.predict_proba_one(x)
     assert model.to_bytes() == before
+
+
+class Fresh(Mapping):
+    """Names that are made when they are asked for, and that nobody else keeps."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        return (f"a name that is made anew {i}" for i in range(self.n))
+
+    def __getitem__(self, name):
+        return 1.0
+
+
+@pytest.mark.parametrize("make", [Fresh, lambda n: Counter(Fresh(n)), lambda n: OrderedDict(Fresh(n))])
+def test_rows_that_are_no_plain_dicts_are_learnt_as_one(make):
+    model = WideRegressor(keep_names=True)
+    other = copy.deepcopy(model)
+    for n in (300, 1, 299):
+        model.learn_one(make(n), 1.0)
+        other.learn_one(dict(make(n)), 1.0)
+    assert model.to_bytes() == other.to_bytes()

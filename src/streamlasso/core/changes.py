@@ -487,6 +487,9 @@ class Changes(Stateful):
         tape.indices(cython.address(self.age), 1, -START - PAUSE - MOST_MORE, rows + 1)
         tape.index(cython.address(self.n_errors), rows + 1)
         tape.index(cython.address(self.n_held), MOST_HELD + 1)
-        tape.index(cython.address(self.alarm_row), rows + 1)
+        alarm: cython.Py_ssize_t = tape.index(cython.address(self.alarm_row), rows + 1)
         tape.index(cython.address(self.alarm_feature), p + 1)
-        tape.small(cython.address(self.alarm_kind), BY_SURPRISE + 1)
+        kind: cython.int = tape.small(cython.address(self.alarm_kind), BY_SURPRISE + 1)
+        tape.require(
+            kind == NONE or max(rows - N_RECENT, 0) <= alarm < rows, b"the alarm is not among the rows that are kept"
+        )

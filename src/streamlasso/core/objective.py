@@ -100,7 +100,7 @@ class Objective(Stateful):
         self.room = Doubles(6 * p)
         self.family = problem.family
         self.penalty_factor = self.room.at
-        fill(self.penalty_factor, problem.penalty_factor)
+        fill(self.penalty_factor, p, problem.penalty_factor)
         self.n_free = np.count_nonzero(np.asarray(problem.penalty_factor) == 0)
         self.l1_ratio = problem.l1_ratio
         self.fit_intercept = problem.fit_intercept

@@ -13,4 +13,4 @@ cdef class Doubles:
 
 
 cdef object copied(double* at, Py_ssize_t n)
-cdef void fill(double* at, const double[::1] numbers)
+cdef int fill(double* at, Py_ssize_t n, values) except -1

@@ -54,9 +54,13 @@ def copied(at: cython.p_double, n: cython.Py_ssize_t):
 
 
 @cython.cfunc
-@cython.exceptval(check=False)
-def fill(at: cython.p_double, numbers: cython.const[cython.double][::1]) -> cython.void:
-    """An array, copied to here."""
+@cython.exceptval(-1, check=False)
+def fill(at: cython.p_double, n: cython.Py_ssize_t, values) -> cython.int:
+    """n numbers, copied to here."""
     i: cython.Py_ssize_t
-    for i in range(numbers.shape[0]):
+    numbers: cython.const[cython.double][::1] = np.ascontiguousarray(values, dtype=float)
+    if numbers.shape[0] != n:
+        raise ValueError(f"{numbers.shape[0]} numbers where {n} are needed")
+    for i in range(n):
         at[i] = numbers[i]
+    return 0

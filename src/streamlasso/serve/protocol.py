@@ -33,6 +33,7 @@ class Connection(HttpToolsProtocol):
         self.service, self.guard = service, guard
 
     def on_headers_complete(self) -> None:
+        self._unset_keepalive_if_required()
         found = ADDRESS.fullmatch(self.url)
         headers = dict(self.headers)
         if found is None or not self._is_plain(headers):

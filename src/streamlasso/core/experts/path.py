@@ -74,7 +74,7 @@ class Path(LeastSquares):
         self.lam = self.each.at
         self.intercepts = self.lam + n
         self.power = self.intercepts + n
-        fill(self.power, np.array(powers, dtype=float))
+        fill(self.power, n, powers)
         self.age = cython.cast(cython.pointer[cython.Py_ssize_t], self.power + n)
         self.code = cython.cast(cython.pointer[cython.int], self.power + 2 * n)
         self.z = self.power + 3 * n

@@ -84,10 +84,10 @@ class RidgeExperts(Experts):
         self.z = self.centre + n
         self.q = self.z + n
         self.penalty_factor = self.q + n
-        fill(self.penalty_factor, settings["penalty_factor"])
+        fill(self.penalty_factor, n_features, settings["penalty_factor"])
         self.P = self.penalty_factor + n_features
         self.n_kappas = len(kappas)
-        fill(self.kappas, np.array(kappas))
+        fill(self.kappas, self.n_kappas, kappas)
         self.kappa = self.rows = 0.0
 
     def predict(self, x, eta):

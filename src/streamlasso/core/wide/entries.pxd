@@ -68,6 +68,8 @@ cdef class Entries:
     cdef PyObject** last
     cdef uint64_t k0, k1, version
     cdef list made
+    #: The row whose names the entries have.
+    cdef dict held
     cdef bint again
 
     cdef int make_room(self, Py_ssize_t n) except -1

@@ -88,13 +88,14 @@ class Entries:
         row: dict
         if not (isinstance(x, dict) or hasattr(x, "keys")):
             raise ValueError(f"x={x!r}: a row is a dict from names to values; nothing was learnt.")
-        row = x if isinstance(x, dict) else dict(x)
+        row = x if type(x) is dict else dict(x)
         self.again = self._is_last(row)
         if self.again:
             return 0
         self.make_room(len(row))
         self._forget_last()
         self.made.clear()
+        self.held = row
         try:
             if not self._walk(row, remember):
                 # A number that runs Python to say what it is, in which another thread can have its turn.

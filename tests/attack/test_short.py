@@ -98,6 +98,7 @@ def put(parts, value, first, *path):
         ("StreamEncoder", ("encoder", "columns", 1, "name"), 0.5),
         ("StreamEncoder", ("encoder", "notes"), files.DEEP),
         ("StreamEncoder", ("encoder", "time_column", "format"), 7),
+        ("StreamEncoder", ("encoder", "time_column", "format"), "%Y-%m-%d %z"),
         ("page", ("format",), "1"),
         ("page", ("hash",), None),
     ],

@@ -206,6 +206,8 @@ class DateColumn(Column):
         parts: Iterable[str] = ("season", "weekday", "trend"),
         start: str = "1970-01-01",
     ) -> None:
+        if format is not None and format not in dates.KNOWN:
+            raise ValueError(f"{format!r} is no format of dates")
         super().__init__(name, None if last is None else np.datetime64(last, "s"), format)
         self.parts, self.start = tuple(parts), np.datetime64(start, "s")
         #: What came before the rows that were filled last: a moment, or one for each of them.

@@ -39,6 +39,7 @@ SINCE_1970 = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6, "nanos
 DIGITS = "%Y%m%d"
 YEARS, ORDINALS = "%Y", "days since the year 1"
 IN_DIGITS = (DIGITS, YEARS)
+KNOWN = {*FORMATS, *SINCE_1970, *IN_DIGITS, ORDINALS}
 CALLED_TIME = re.compile(r"time|date|epoch|unix|(^|_)ts$", re.IGNORECASE)
 CALLED_YEAR = re.compile(r"\s*(year|yr)\s*", re.IGNORECASE)
 EARLIEST_YEAR, LATEST_YEAR = 1000, 2500

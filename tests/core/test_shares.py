@@ -19,10 +19,11 @@ from oracles.mixtures import (
     spread_out,
     there,
     updated_shares,
+    with_nothing,
     without,
 )
 from oracles.replay import Stream, run
-from streamlasso import families
+from streamlasso import RAPClassifier, families, progressive
 from streamlasso.families import Gaussian
 from streamlasso.simulate import simulate
 from streamlasso.tuners import Mixture
@@ -41,8 +42,9 @@ def row_by_row(model, stream):
         before = after
 
 
-def assert_weights(model, pi, w):
-    total = np.tensordot(pi, w, 1)
+def assert_weights(model, state):
+    w = np.tensordot(state["shares/pi"], spread_out(model, state["shares/w"]), 1)
+    total = with_nothing(w, *state["shares/nothing"])
     assert model.weights == pytest.approx(total, rel=1e-9, abs=1e-300)
     assert model.weights.min() >= 0
     assert model.weights.sum() == pytest.approx(1.0, abs=1e-12)
@@ -52,19 +54,11 @@ def assert_weights(model, pi, w):
 
 
 @every_family
-@pytest.mark.parametrize("powers", [(0.0, 0.4, 0.9), (0.3, 0.5, 0.7)])
-def test_half_of_the_weight_begins_with_the_empty_model_where_rows_say_little(family, powers):
-    """Where there is an empty model; numbers say much."""
-    prior = 0.5 if powers[0] == 0 and type(family) is not Gaussian else 0.0
-    stream = Stream(np.zeros((1, 2)), np.zeros(1))
-    model = mixture(stream, family=family, tuner=Mixture(powers=powers, factors=(0.9,)))
-    weights = model.weights
-    expected = np.zeros_like(weights)
-    for m in np.flatnonzero([not group.restarts for group in model.experts]):
-        expected[m, : model.experts[m].n] = 1 / model.experts[m].n
-    expected *= (1 - prior) / expected.sum()
-    expected[0, 0] += prior
-    assert weights == pytest.approx(expected)
+def test_all_experts_begin_with_equal_parts_of_the_weight_of_their_group(family):
+    model = mixture(Stream(np.zeros((1, 2)), np.zeros(1)), family=family, tuner=Mixture(factors=(0.9,)))
+    stay = [not group.restarts for group in model.experts]
+    for m, group in enumerate(model.experts):
+        assert model.weights[m, : group.n] == pytest.approx(stay[m] / sum(stay) / group.n)
 
 
 @every_family
@@ -84,7 +78,8 @@ def test_every_row_moves_the_weights_as_the_rule_says(family, memory, tuner, mak
         w = restarted(model, before, after, pi, w)
         assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190), f"row {t}"
         assert spread_out(model, after["shares/w"]) == pytest.approx(w, rel=1e-6, abs=1e-14), f"row {t}"
-        assert_weights(model, after["shares/pi"], spread_out(model, after["shares/w"]))
+        assert after["shares/nothing"] == pytest.approx(row.nothing(), rel=1e-6, abs=1e-9), f"row {t}"
+        assert_weights(model, after)
 
 
 def restarted(model, before, after, pi, w):
@@ -204,6 +199,50 @@ def test_weights_stay_weights_whatever_experts_say(data):
     expected = restarted(model, before, after, pi, expected)
     assert after["shares/pi"] == pytest.approx(pi, rel=1e-6, abs=1e-190)
     assert spread_out(model, after["shares/w"]) == pytest.approx(expected, rel=1e-6, abs=1e-14)
+
+
+# --- nothing to learn -------------------------------------------------------------------------------------------------
+
+
+def test_rare_events_that_nothing_predicts_cost_next_to_nothing():
+    """Loss over that of the running mean: ten streams in which events of 2 % meet fifteen flags of 5 %."""
+    ours = theirs = 0.0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        flags, y = (rng.random((2000, 15)) < 0.05).astype(float), (rng.random(2000) < 0.02).astype(float)
+        mean = (np.cumsum(y) - y + 0.5) / (np.arange(2000) + 1)
+        ours += progressive(RAPClassifier(), flags, y, progress=False).loss[50:].sum()
+        theirs -= (y * np.log(mean) + (1 - y) * np.log(1 - mean))[50:].sum()
+    assert ours <= 1.003 * theirs
+
+
+def test_what_begins_late_is_found():
+    """Two thousand rows of nothing, then a feature that says all there is to say about rare events."""
+    rng = np.random.default_rng(1)
+    X, y = (rng.random((2400, 5)) < 0.05).astype(float), (rng.random(2400) < 0.02).astype(float)
+    y[2000:] = X[2000:, 0]
+    model = RAPClassifier()
+    loss = progressive(model, X, y, progress=False).loss
+    assert loss[2200:].mean() < 0.1 * loss[:2000].mean()
+    assert model.learners_[0].state()["shares/nothing"][1] < 0.0
+
+
+def test_without_an_empty_model_there_is_no_doubt(make_stream):
+    stream = make_stream(Gaussian(), n=60)
+    model = mixture(stream, family=Gaussian(), tuner=Mixture(powers=(0.3, 0.6)))
+    run(model, stream)
+    assert list(model.state()["shares/nothing"]) == [0.0, 0.0]
+
+
+def test_evidence_that_no_run_could_have_made_is_refused(make_stream):
+    stream = make_stream(Gaussian(), n=60)
+    model = mixture(stream, family=Gaussian())
+    run(model, stream)
+    state, before = model.state(), model.pack()
+    state["shares/nothing"][1] = 3.5
+    with pytest.raises(ValueError, match="more evidence of nothing to learn"):
+        model.restore(state)
+    assert model.pack() == before
 
 
 # --- the rule itself --------------------------------------------------------------------------------------------------

@@ -134,6 +134,14 @@ def updated_shares(pi, w, alive, loss, share_loss, places=None):
     return np.maximum(pi / pi.sum(), LEAST_PI), new
 
 
+def with_nothing(w, odds, evidence):
+    """The weights (group, penalty) of a mixture beside the first expert alone, at these odds after this evidence."""
+    against = 1 / (1 + odds * math.exp(evidence))
+    w = against * w
+    w[0, 0] += 1 - against
+    return w
+
+
 def without(w, alive, m, places):
     """The shares' weights when group m has gone; `alive`: those left."""
     w = w.copy()
@@ -203,6 +211,8 @@ class Row:
         self.x = held(x, self.low, self.high, self.n)
         self.y = float(held(y, self.y_low, self.y_high, self.n))
         self.pi, self.alive = state["shares/pi"], (state["began"] >= 0).astype(float)
+        self.odds, self.evidence = state["shares/nothing"]
+        self.doubts = "experts0/solutions" in state and model.settings["tuner"].powers_for(self.family)[0] == 0
         self.w, self.places = spread_out(model, state["shares/w"]), there(model)
         self.exact = np.array(
             [f"experts{m}/solutions" not in state and group.sparse for m, group in enumerate(model.experts)]
@@ -216,7 +226,7 @@ class Row:
         out = etas.copy()
         if classes and experience[0, 2] > 0 and not self.exact[0]:
             out[0] = np.clip(etas[0], *squared_odds(*experience[0, :2]))
-        first = np.tensordot(self.pi, self.w, 1)[0]
+        first = self.total[0]
         bounded = np.clip(np.where(np.isnan(out[0]), 0.0, out[0]), self.eta_low, self.eta_high)
         reference = first @ bounded / first.sum() if first.sum() > 0 else bounded[0]
         for m, (low, high, rows) in enumerate(experience):
@@ -236,14 +246,22 @@ class Row:
         return np.log(np.clip(ends, *bounds))
 
     @property
+    def total(self):
+        """The weights that count."""
+        return with_nothing(np.tensordot(self.pi, self.w, 1), self.odds, self.evidence)
+
+    @property
     def eta(self):
         """The average prediction, each held within one width outside the bounds, and the average within them."""
-        return self.average(np.tensordot(self.pi, self.w, 1)) if self.n else 0.0
+        return self.average(self.total) if self.n else 0.0
 
     def average(self, w):
+        return np.clip(self.unclipped(w), self.eta_low, self.eta_high)
+
+    def unclipped(self, w):
         width = self.eta_high - self.eta_low
         pulls = np.clip(self.etas, self.eta_low - width, self.eta_high + width)
-        return np.clip(np.nansum(w * pulls, axis=(-2, -1)), self.eta_low, self.eta_high)
+        return np.nansum(w * pulls, axis=(-2, -1))
 
     def excess(self, eta):
         """Loss less the least that any eta within the bounds could have had."""
@@ -259,6 +277,21 @@ class Row:
             deviance = min(deviance, 2 * CAP * self.phi)
         weight = FADE * self.phi_weight + 1
         return self.phi + (deviance - self.phi) / weight, weight
+
+    def nothing(self):
+        """The odds of nothing to learn, a fifth or, where rows say little, more; and the evidence, 3 at most."""
+        phi = self.dispersion()[0]
+        if not self.doubts or not self.n or not phi > 0 or not np.isfinite(self.etas).any():
+            return self.odds, self.evidence
+        cap = CAP if self.family.has_scale else np.inf
+        empty = np.clip(self.etas[0, 0], self.eta_low, self.eta_high)
+        together = np.clip(self.pi @ self.unclipped(self.w), self.eta_low, self.eta_high)
+        with_it, without_it = (self.weight * min(self.excess(eta) / phi, cap) for eta in (together, empty))
+        mean = float(self.family.mean(empty))
+        says = {"Binomial": mean * (1 - mean), "Poisson": mean}.get(type(self.family).__name__, 1.0)
+        gain = with_it - without_it
+        evidence = min(self.evidence + gain, 3.0) if np.isfinite(gain) else self.evidence
+        return 0.2 / min(max(4 * says, 1e-6), 1) ** 2, evidence
 
     def shares(self):
         phi = self.dispersion()[0]

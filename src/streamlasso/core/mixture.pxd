@@ -30,7 +30,7 @@ cdef class MixtureLearner(Engine):
     cdef Calibration calibration
     cdef Relevance relevance
     cdef Choice choice
-    cdef bint scaled, carries, linked, calibrates
+    cdef bint scaled, carries, linked, calibrates, doubts
     cdef readonly double[:, ::1] experience
     cdef double[::1] fades
     cdef signed char[::1] free
@@ -51,6 +51,7 @@ cdef class MixtureLearner(Engine):
     cdef int _evaluate(self, Py_ssize_t i) except -1 nogil
     cdef bint _was_asked(self, Py_ssize_t n, const double* x) noexcept nogil
     cdef int _evaluate_experts(self, double y, double weight, double least, const double* etas) except -1 nogil
+    cdef double _gain(self, double y, double weight, double least) except? -1 nogil
     cdef int _learn_carry(self, double y, double weight, double least, double eta, const double* lags) except -1 nogil
     cdef double _carried(self, const double* lags, double eta) noexcept nogil
     cdef double* _scratch(self) noexcept nogil

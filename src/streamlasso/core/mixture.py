@@ -85,10 +85,6 @@ DISPERSION_DECAY = cython.declare(cython.double, 0.98)
 REACH = cython.declare(cython.double, 0.2)
 #: 1 serves streams where events are rare, and costs up to a fifth where classes have no noise or come in runs.
 CONFIDENCE = cython.declare(cython.double, 2.0)
-#: The weight with which the empty model of the first memory begins where there is a link: that there is nothing to
-#: learn is one hypothesis, that there is something another. Numbers tell within a few rows which it is; a class or a
-#: count says little, and with equal weights hundreds of them would be predicted by what chance suggests.
-EMPTY_PRIOR = cython.declare(cython.double, 0.5)
 #: A row is the one that was predicted last where no feature differs by more than this share of its range.
 NEARBY = cython.declare(cython.double, 0.1)
 #: What looks at the model after every row leaves out experts with less than this share of the largest weight.
@@ -171,7 +167,8 @@ class MixtureLearner(Engine):
         self.n = self.shares.n
         for m in range(self.n_permanent):
             self.shares.enter(m)
-        self.shares.start(EMPTY_PRIOR if self.linked and self.experts[0].first_is_empty else 0.0)
+        self.shares.start()
+        self.doubts = self.experts[0].first_is_empty
         self.choice = Choice(self.shares, [group.sparse for group in self.experts])
         self.experience = np.zeros((self.M, N_EXPERIENCE))
         self.fades = np.array([1.0 - group.memory.decay for group in self.experts])
@@ -306,16 +303,32 @@ class MixtureLearner(Engine):
     def _evaluate_experts(self, y, weight, least, etas):
         """By the losses of the experts and of the shares' averages, in units of the noise."""
         h: cython.Py_ssize_t
+        gain: cython.double
+        empty: cython.double
         loss: cython.p_double = cython.address(self.loss[0])
         self.family.losses_of(self.n, y, etas, loss)
         in_units(self.n, etas, least, self.dispersion, ODDS_CAP if self.scaled else INFINITY, weight, loss)
         self._hold(etas, cython.address(self.pulls[0]))
         self.shares.averages(cython.address(self.pulls[0]), cython.address(self.share_loss[0]))
+        gain = self._gain(y, weight, least) if self.doubts else 0.0
         for h in range(N_SHARES):
             self.share_loss[h] = self._loss_of(y, weight, least, self.bounds.clip_eta(self.share_loss[h]))
         if _from_the_least(self.loss) and _from_the_least(self.share_loss):
+            if self.doubts:
+                empty = self.bounds.clip_eta(self.pulls[0])
+                self.shares.doubt(gain, self.family.curvature_at(self.family.mean_at(empty), empty))
             self.shares.update(cython.address(self.loss[0]), cython.address(self.share_loss[0]))
         return 0
+
+    def _gain(self, y, weight, least):
+        """By how much the loss of the shares' average, from their predictions, is above that of the empty model."""
+        h: cython.Py_ssize_t
+        eta: cython.double = 0.0
+        for h in range(N_SHARES):
+            eta += self.shares.pi[h] * self.share_loss[h]
+        return self._loss_of(y, weight, least, self.bounds.clip_eta(eta)) - self._loss_of(
+            y, weight, least, self.bounds.clip_eta(self.pulls[0])
+        )
 
     def _loss_of(self, y, weight, least, eta):
         """A loss in units of the noise; infinite where eta is not finite."""

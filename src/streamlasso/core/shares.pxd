@@ -13,11 +13,13 @@ cdef class Shares(Stateful):
     cdef Py_ssize_t M, K, n, n_alive
     cdef Py_ssize_t[::1] first
     cdef readonly double[::1] pi
+    cdef public double odds, evidence
     cdef double[:, ::1] lanes, common
     cdef readonly signed char[::1] alive
     cdef double[::1] half, total, likelihood
 
-    cdef void start(self, double prior) noexcept nogil
+    cdef void start(self) noexcept nogil
+    cdef void doubt(self, double gain, double information) noexcept nogil
     cdef void enter(self, Py_ssize_t m) noexcept nogil
     cdef void leave(self, Py_ssize_t m) noexcept nogil
     cdef void update(self, const double* loss, const double* share_loss) noexcept nogil

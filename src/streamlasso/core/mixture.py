@@ -172,7 +172,7 @@ class MixtureLearner(Engine):
         for m in range(self.n_permanent):
             self.shares.enter(m)
         self.shares.start(EMPTY_PRIOR if self.linked and self.experts[0].first_is_empty else 0.0)
-        self.choice = Choice(self.shares, [group.sparse for group in self.experts])
+        self.choice = Choice(self.shares, self.experts, self.p)
         self.experience = np.zeros((self.M, N_EXPERIENCE))
         self.fades = np.array([1.0 - group.memory.decay for group in self.experts])
         self.bounds = Bounds(self.p, self.family)
@@ -240,9 +240,9 @@ class MixtureLearner(Engine):
                     self._evaluate(i)
             self._learn_all(n)
             self._summarise()
-            self.choice.update()
             self._outline()
             self.relevance.update(cython.address(self.model[1]))
+            self.choice.update(cython.address(self.relevance.effect[0]))
         for i in range(n):
             record = out + i
             record.lam = self.lam

@@ -72,7 +72,7 @@ def followed(model, X, y, **options):
 
 
 def outline(learner):
-    """(b0, b) of the experts with at least a thousandth of the largest weight, which is what is looked at row by row."""
+    """(b0, b) of the experts with a thousandth of the largest weight or more, which is looked at row by row."""
     weights = learner.weights
     kept = [tuple(e) for e in np.argwhere(weights >= 1e-3 * weights.max())]
     total = sum(weights[e] for e in kept)
@@ -88,7 +88,13 @@ def stream(p, n_matter, n, seed):
 
 @pytest.mark.parametrize(
     ("p", "n_matter", "n", "options"),
-    [(6, 2, 500, {}), (3, 3, 400, {}), (4, 0, 300, {}), (6, 2, 200, {"powers": (0.4, 0.8)}), (3, 2, 100, {"powers": (0,)})],
+    [
+        (6, 2, 500, {}),
+        (3, 3, 400, {}),
+        (4, 0, 300, {}),
+        (6, 2, 200, {"powers": (0.4, 0.8)}),
+        (3, 2, 100, {"powers": (0,)}),
+    ],
 )
 def test_it_is_that_of_the_rule_after_every_row(p, n_matter, n, options):
     X, eta, rng = stream(p, n_matter, n, p)

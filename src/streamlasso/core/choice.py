@@ -3,8 +3,8 @@
 
 **First: does any feature matter?** None does where the models without features have, over all memories, more than half
 of all weight, or NOTHING times that of the lassos at each other penalty. Then the one with the largest weight is the
-candidate; elsewhere none of them is. The largest weight of a single lasso would be a poor criterion: it may be that of a
-model without features where it is certain that features matter, but not which. After a change most of the weight is
+candidate; elsewhere none of them is. The largest weight of a single lasso would be a poor criterion: it may be that of
+a model without features where it is certain that features matter, but not which. After a change most of the weight is
 with ridges, and of the lassos that are left the one that predicts the mean may have lost the least.
 
 **Then by its support.** Weights are likelihoods, so a ratio of two of them is a ratio of evidence, and one below CLOSE
@@ -104,7 +104,7 @@ class Choice(Stateful):
         return self._by_support(most)
 
     def _nothing_matters(self):
-        """Of all weight, half; or that of each other penalty NOTHING times: is so much with models without features?"""
+        """Have the models without features half of all weight, or NOTHING times that of each other penalty?"""
         k: cython.Py_ssize_t
         empty: cython.double = self._weight_at(0)
         if not self.has_empty:

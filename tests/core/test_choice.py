@@ -1,74 +1,149 @@
-"""The selected expert: as by the obvious rule over dictionaries of weights, row by row, and across checkpoints."""
+"""The selected expert: as by the obvious rule over dictionaries of weights and sets of features, row by row, and across
+checkpoints."""
 
 import numpy as np
 import pytest
 
-from streamlasso import RAPRegressor
+from streamlasso import RAPClassifier, RAPRegressor
+from streamlasso.tuners import Mixture
 
 
-def candidate(weights, sparse):
-    """Its (group, place), the largest weight of its kind, and the weight of all sparse ones."""
-    all_sparse = sum(weights[m].sum() for m in weights if sparse[m])
-    kinds = {kind: [m for m in weights if sparse[m] == kind] for kind in (True, False)}
-    most = {kind: max((weights[m].max() for m in groups), default=-1.0) for kind, groups in kinds.items()}
-    kind = most[False] <= 100 * all_sparse
-    m = next(m for m in kinds[kind] if weights[m].max() == most[kind])
-    k = next(k for k, weight in enumerate(weights[m]) if weight >= 0.5 * most[kind])
-    return (m, k), most[kind], all_sparse
+class Experts:
+    """What the rule needs, from what a user of the learner sees."""
+
+    def __init__(self, learner):
+        self.learner = learner
+        self.began = {m: memory[1] for m, memory in enumerate(learner.memories) if memory is not None}
+        self.weight = {(m, k): learner.weights[m, k] for m in self.began for k in range(learner.experts[m].n)}
+        self.is_sparse = {e: learner.experts[e[0]].sparse for e in self.weight}
+        self.is_empty = {e: learner.experts[e[0]].first_is_empty and e[1] == 0 for e in self.weight}
+
+    def support(self, e):
+        return set(np.flatnonzero(self.learner.expert(*e)[2][1:]))
+
+    def nothing_matters(self):
+        if not any(self.is_empty.values()):
+            return False
+        paths = [m for m in self.began if self.is_empty[m, 0]]
+        columns = [sum(self.weight[m, k] for m in paths) for k in range(self.learner.experts[paths[0]].n)]
+        return columns[0] > 0.5 or all(columns[0] >= 3 * column for column in columns[1:])
+
+    def matter(self, coef, deviations):
+        effect = np.abs(coef) * deviations
+        return set(np.flatnonzero((effect > 0) & (effect >= 0.2 * effect.max())))
 
 
-def chosen(held, weights, sparse):
+def chosen(held, experts, coef, deviations):
     """One row of the rule, as its documentation says it."""
-    new, most, all_sparse = candidate(weights, sparse)
-    if held is None:
-        return new
-    mine = weights[held[0]][held[1]]
-    if sparse[held[0]] and not sparse[new[0]]:
-        return new
-    if not sparse[held[0]] and sparse[new[0]]:
-        return held if 3 * mine > 100 * all_sparse else new
-    if new[0] == held[0] and new[1] < held[1] and weights[new[0]][new[1]] >= mine:
-        return new
-    return new if most > 3 * mine else held
+    weight = experts.weight
+    all_sparse = sum(weight[e] for e in weight if experts.is_sparse[e])
+    dense = [e for e in weight if not experts.is_sparse[e]]
+    best_dense = max(dense, key=weight.get, default=None)
+    if dense and weight[best_dense] > 100 * all_sparse:
+        stays = held is not None and not experts.is_sparse[held] and weight[best_dense] <= 5 * weight[held]
+        return held if stays else best_dense
+    if held is not None and not experts.is_sparse[held] and 3 * weight[held] > 100 * all_sparse:
+        return held
+    nothing = experts.nothing_matters()
+    among = [e for e in weight if experts.is_sparse[e] and experts.is_empty[e] == nothing]
+    most = max(weight[e] for e in among)
+    may_stay = held in among and most <= 5 * weight[held]
+    if nothing:
+        return held if may_stay else max(among, key=weight.get)
+    matter = experts.matter(coef, deviations)
+
+    def agreement(e):
+        support = experts.support(e)
+        return 2 * len(support & matter) / max(len(support) + len(matter), 1)
+
+    best = max((e for e in among if 3 * weight[e] >= most), key=lambda e: (agreement(e), weight[e]))
+    return held if may_stay and agreement(best) <= agreement(held) + 0.2 else best
 
 
-@pytest.mark.parametrize(("p", "dense", "n"), [(6, False, 500), (3, True, 400)])
-def test_it_is_that_of_the_rule_after_every_row(p, dense, n):
-    rng = np.random.default_rng(p)
-    X = rng.normal(size=(n, p))
-    beta = np.where(np.arange(p) < (p if dense else 2), 1.0, 0.0)
-    y = X @ beta * np.where(np.arange(n) < n // 2, 1.0, -1.0) + rng.normal(size=n)
-    model = RAPRegressor().partial_fit(X[:1], y[:1])
-    learner = model.learners_[0]
-    sparse = [group.sparse for group in learner.experts]
-    held, began, n_choices, n_leads = None, None, 0, 0
-    last = None
-    for t in range(1, n):
-        if t == 100:
-            model = RAPRegressor.from_bytes(model.to_bytes())
-            learner = model.learners_[0]
+def followed(model, X, y, **options):
+    """After each row but the first: what is selected, and the experts; once on the way the model goes through bytes."""
+    model.partial_fit(X[:1], y[:1], **options)
+    for t in range(1, len(y)):
+        if t == len(y) // 4:
+            model = type(model).from_bytes(model.to_bytes())
         model.partial_fit(X[t : t + 1], y[t : t + 1])
-        there = {m: memory[1] for m, memory in enumerate(learner.memories) if memory is not None}
-        weights = {m: learner.weights[m][: learner.experts[m].n] for m in there}
-        if held is not None and there.get(held[0]) != began:
+        learner = model.learners_[0]
+        yield learner.selected_expert()[:2], Experts(learner), learner
+
+
+def outline(learner):
+    """(b0, b) of the experts with a thousandth of the largest weight or more, which is looked at row by row."""
+    weights = learner.weights
+    kept = [tuple(e) for e in np.argwhere(weights >= 1e-3 * weights.max())]
+    total = sum(weights[e] for e in kept)
+    return sum(weights[e] / total * learner.expert(*e)[2] for e in kept)
+
+
+def stream(p, n_matter, n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, p)) * np.arange(1, p + 1)
+    beta = np.where(np.arange(p) < n_matter, 1.0, 0.0) / np.arange(1, p + 1)
+    return X, X @ beta * np.where(np.arange(n) < n // 2, 1.0, -1.0), rng
+
+
+@pytest.mark.parametrize(
+    ("p", "n_matter", "n", "options"),
+    [
+        (6, 2, 500, {}),
+        (3, 3, 400, {}),
+        (4, 0, 300, {}),
+        (6, 2, 200, {"powers": (0.4, 0.8)}),
+        (3, 2, 100, {"powers": (0,)}),
+    ],
+)
+def test_it_is_that_of_the_rule_after_every_row(p, n_matter, n, options):
+    X, eta, rng = stream(p, n_matter, n, p)
+    _compare(RAPRegressor(tuner=Mixture(**options)), X, eta + rng.normal(size=n))
+
+
+def test_it_is_that_of_the_rule_for_classes():
+    X, eta, rng = stream(5, 2, 400, 1)
+    _compare(RAPClassifier(), X, (rng.random(400) < 1 / (1 + np.exp(-2 * eta))).astype(float), classes=[0.0, 1.0])
+
+
+def _compare(model, X, y, **options):
+    held, began = None, None
+    for t, (selected, experts, learner) in enumerate(followed(model, X, y, **options)):
+        if held is not None and experts.began.get(held[0]) != began:
             held = None
-        before, held = held, chosen(held, weights, sparse) if t > 1 else learner.selected_expert()[:2]
-        began = there[held[0]]
-        assert learner.selected_expert()[:2] == held
-        n_choices += held != before
-        lead = candidate(weights, sparse)[0]
-        n_leads += lead != last
-        last = lead
-    assert n_choices < 0.5 * n_leads
+        held = chosen(held, experts, outline(learner)[1:], learner.feature_deviations()) if t > 0 else selected
+        began = experts.began[held[0]]
+        assert selected == held, t
+
+
+def test_without_a_signal_it_has_no_features_and_with_one_it_has():
+    """The last rows of each half: noise first, then one feature that matters."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(400, 8))
+    y = np.where(np.arange(400) < 200, 0.0, 3.0) * X[:, 3] + rng.normal(size=400)
+    sizes = [len(experts.support(selected)) for selected, experts, _ in followed(RAPRegressor(), X, y)]
+    assert np.mean(np.array(sizes[100:199]) == 0) > 0.9
+    assert min(sizes[300:]) > 0
+
+
+def test_after_a_change_that_ridges_see_it_is_not_the_model_without_features():
+    """Twelve to forty rows after it the lasso with the largest weight is often the one that predicts the mean."""
+    n_empty = n_lead = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(160, 12))
+        beta = rng.normal(size=(2, 12))
+        y = np.einsum("ij,ij->i", X, beta[(np.arange(160) >= 120).astype(int)]) + rng.normal(size=160)
+        for selected, experts, _ in list(followed(RAPRegressor(), X, y))[131:]:
+            lead = max((e for e in experts.weight if experts.is_sparse[e]), key=experts.weight.get)
+            n_empty += experts.is_empty[selected]
+            n_lead += experts.is_empty[lead]
+    assert n_empty < 0.5 * n_lead
 
 
 def test_of_two_experts_that_predict_alike_the_first_stays():
     """Pure noise: the lead changes, the selected expert hardly."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 4)), rng.normal(size=400)
-    model = RAPRegressor().partial_fit(X[:100], y[:100])
-    choices = []
-    for t in range(100, 400):
-        model.partial_fit(X[t : t + 1], y[t : t + 1])
-        choices.append(model.learners_[0].selected_expert()[:2])
+    choices = [selected for selected, _, _ in followed(RAPRegressor(), X, y)][100:]
     assert sum(a != b for a, b in zip(choices[1:], choices[:-1], strict=True)) < 15

@@ -191,7 +191,7 @@ def test_the_row_is_named_at_which_another_expert_was_selected():
     for t in range(len(stream.y)):
         model.partial_fit(stream.X[t : t + 1], stream.y[t : t + 1])
         experts.append((*model.learners_[0].selected_expert()[:2], model.selected_.since))
-    for t in (60, 120, 150, 210, 299):
+    for t in (50, 120, 150, 210, 299):
         k = max(k for k in range(1, t + 1) if experts[k] != experts[k - 1])
         words = trace.why(t)
         assert f"at row {k:,}" in words

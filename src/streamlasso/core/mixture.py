@@ -169,7 +169,7 @@ class MixtureLearner(Engine):
             self.shares.enter(m)
         self.shares.start()
         self.doubts = self.experts[0].first_is_empty
-        self.choice = Choice(self.shares, [group.sparse for group in self.experts])
+        self.choice = Choice(self.shares, self.experts, self.p)
         self.experience = np.zeros((self.M, N_EXPERIENCE))
         self.fades = np.array([1.0 - group.memory.decay for group in self.experts])
         self.bounds = Bounds(self.p, self.family)
@@ -237,9 +237,9 @@ class MixtureLearner(Engine):
                     self._evaluate(i)
             self._learn_all(n)
             self._summarise()
-            self.choice.update()
             self._outline()
             self.relevance.update(cython.address(self.model[1]))
+            self.choice.update(cython.address(self.relevance.effect[0]))
         for i in range(n):
             record = out + i
             record.lam = self.lam

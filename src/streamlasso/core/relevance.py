@@ -48,6 +48,7 @@ class Relevance(Stateful):
         self.p = p
         self.mean, self.variance = np.zeros(p), np.zeros(p)
         self.strength, self.shown = np.zeros(p), np.zeros(p)
+        self.effect = np.zeros(p)
         self.weight = 0.0
 
     def see(self, x):
@@ -73,7 +74,8 @@ class Relevance(Stateful):
         squares: cython.double = 0.0
         for j in range(self.p):
             self.strength[j] *= FADES
-            self.strength[j] += (1.0 - FADES) * fabs(coef[j]) * sqrt(max(self.variance[j], 0.0))
+            self.effect[j] = fabs(coef[j]) * sqrt(max(self.variance[j], 0.0))
+            self.strength[j] += (1.0 - FADES) * self.effect[j]
             largest = max(largest, self.strength[j])
             n += self.variance[j] > 0.0
         for j in range(self.p if largest > 0.0 else 0):

@@ -29,7 +29,7 @@ cdef extern from *:
 
     /* Another thread that could run on this core goes first. */
     #if defined(_WIN32)
-    #include <windows.h>
+    __declspec(dllimport) int __stdcall SwitchToThread(void);
     #define STREAMLASSO_YIELD() SwitchToThread()
     #else
     #include <sched.h>

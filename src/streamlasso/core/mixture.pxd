@@ -1,6 +1,6 @@
 cimport cython
 
-from streamlasso.core.experts.base cimport Experts
+from streamlasso.core.experts.base cimport Batch, Experts
 from streamlasso.core.bounds cimport Bounds
 from streamlasso.core.carry cimport Carry
 from streamlasso.core.choice cimport Choice
@@ -23,6 +23,12 @@ cdef class MixtureLearner(Engine):
     cdef Pointers each
     cdef Py_ssize_t M, n_permanent, n
     cdef Py_ssize_t[:, ::1] pools
+    # Whether two threads learn a row together; the groups in the order in which they are taken, from both ends, and how
+    # many are; the row.
+    cdef bint divides
+    cdef Py_ssize_t[::1] order
+    cdef long taken
+    cdef Batch* batch
     cdef Bounds bounds
     cdef Scaler stream
     cdef Shares shares
@@ -57,6 +63,8 @@ cdef class MixtureLearner(Engine):
     cdef double* _scratch(self) noexcept nogil
     cdef double _own_eta(self, const double* x, double* row) except? -1 nogil
     cdef int _learn_all(self, Py_ssize_t n) except -1 nogil
+    cdef int _learn_group(self, Py_ssize_t m, Batch* batch) except -1 nogil
+    cdef int _learn_share(self, bint second) except -1 nogil
     cdef int _restart_in_turn(self) except -1 nogil
     cdef int _restart(self, Py_ssize_t first, Py_ssize_t end, Py_ssize_t turn) except -1 nogil
     cdef int _predict_all(self, const double* row, double* etas) except -1 nogil

@@ -65,6 +65,7 @@ from cython.cimports.streamlasso.core.relevance import Relevance
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 from cython.cimports.streamlasso.core.statistics import Scaler
 from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, READ, WEIGHT, WRITE
+from cython.cimports.streamlasso.core.two_cores import Work, add, together
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.experts import KINDS
@@ -87,6 +88,8 @@ REACH = cython.declare(cython.double, 0.2)
 CONFIDENCE = cython.declare(cython.double, 2.0)
 #: A row is the one that was predicted last where no feature differs by more than this share of its range.
 NEARBY = cython.declare(cython.double, 0.1)
+#: Groups times p^2 from which on two threads learn a row together: p = 100 for the default.
+WORTH_TWO = cython.declare(cython.Py_ssize_t, 160_000)
 #: What looks at the model after every row leaves out experts with less than this share of the largest weight.
 OUTLINE = cython.declare(cython.double, 1e-3)
 
@@ -106,6 +109,13 @@ def _from_the_least(loss: cython.double[::1]) -> cython.bint:
     return least < INFINITY
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(-1, check=False)
+def _learn_share_of(learner: cython.p_void, second: cython.bint) -> cython.int:
+    return cython.cast(MixtureLearner, learner)._learn_share(second)
+
+
 def _other_class(experience):
     """Of two classes: how often each was seen."""
     return experience[:, [HIGH, LOW, ROWS_SEEN]]
@@ -122,6 +132,12 @@ def all_groups(n_features, settings, stay, starts):
     """The groups of all kinds, first those that stay; then those that restart, kind by kind."""
     found = [group for kind in KINDS for group in kind.groups(n_features, settings, stay, starts)]
     return sorted(found, key=lambda group: group.restarts)
+
+
+def _from_both_ends(groups):
+    """Places of the groups, for two threads that begin at either end and meet at those that take the least time."""
+    by_time = sorted(range(len(groups)), key=lambda m: (not groups[m].exact, not groups[m].sparse))
+    return np.array(by_time[::2] + by_time[1::2][::-1], dtype=np.intp)
 
 
 def _pools(groups):
@@ -160,6 +176,9 @@ class MixtureLearner(Engine):
         self.experts = all_groups(n_features, quiet, *competing(memory, tuner))
         self.each = Pointers(self.experts)
         self.M = len(self.experts)
+        self.divides = self.compiled and self.M > 1 and self.M * self.p * self.p >= WORTH_TWO
+        if self.divides:
+            self.order = _from_both_ends(self.experts)
         self.pools = _pools(self.experts)
         self.n_permanent = self.pools[0, 0] if len(self.pools) else self.M
         self.began = np.where(np.arange(self.M) < self.n_permanent, 0, -1)
@@ -344,7 +363,11 @@ class MixtureLearner(Engine):
         self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
 
     def _learn_all(self, n):
-        """All experts learn the rows, whatever their weight; then a group may restart."""
+        """All experts learn the rows, whatever their weight; then a group may restart.
+
+        Groups share nothing that they write to: which of two threads (`two_cores.py`) learns which of them, and when,
+        changes no bit.
+        """
         e: cython.Py_ssize_t
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t
@@ -360,11 +383,13 @@ class MixtureLearner(Engine):
         batch.stride = self.n
         batch.eta_low = self.bounds.eta_low if bounded else -INFINITY
         batch.eta_high = self.bounds.eta_high if bounded else INFINITY
-        for m in range(self.M):
-            if self.began[m] >= 0:
-                batch.etas = cython.address(self.etas[0, self.shares.first[m]])
-                batch.weight = cython.address(self.shares.total[self.shares.first[m]])
-                cython.cast(Experts, self.each.at[m]).learn(cython.address(batch))
+        if self.divides:
+            self.batch = cython.address(batch)
+            self.taken = 0
+            together(cython.cast(Work, _learn_share_of), cython.cast(cython.p_void, self))
+        else:
+            for m in range(self.M):
+                self._learn_group(m, cython.address(batch))
         for i in range(n):
             if self.weight[i] > 0.0:
                 for m in range(self.M):
@@ -375,6 +400,23 @@ class MixtureLearner(Engine):
                 self.stream.add(cython.address(self.rows[i, 0]), self.targets[i], self.weight[i])
                 self.n_seen += 1
                 self._restart_in_turn()
+        return 0
+
+    def _learn_group(self, m, batch):
+        """One that is there."""
+        if self.began[m] < 0:
+            return 0
+        batch.etas = cython.address(self.etas[0, self.shares.first[m]])
+        batch.weight = cython.address(self.shares.total[self.shares.first[m]])
+        return cython.cast(Experts, self.each.at[m]).learn(batch)
+
+    def _learn_share(self, second):
+        """Groups from one end of their order, until this thread and the one at the other end have taken all."""
+        place: cython.Py_ssize_t = self.M - 1 if second else 0
+        batch: Batch = self.batch[0]
+        while add(cython.address(self.taken), 1) < self.M:
+            self._learn_group(self.order[place], cython.address(batch))
+            place += -1 if second else 1
         return 0
 
     def _restart_in_turn(self):

@@ -7,7 +7,8 @@ from streamlasso.core.state cimport Stateful
 @cython.final
 cdef class Choice(Stateful):
     cdef Shares shares
-    cdef signed char[::1] sparse
+    cdef bytes sparsity
+    cdef const signed char* sparse
     cdef public Py_ssize_t held
     # The group that a tape had: what is to be read is looked at first.
     cdef Py_ssize_t travelled

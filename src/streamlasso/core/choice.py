@@ -18,6 +18,7 @@ One that is not sparse stays as long as it has DENSE_MARGIN / HOLD times the wei
 
 import cython
 import numpy as np
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING
 from cython.cimports.streamlasso.core.state import Stateful
 
 from streamlasso.core.state import Column, numbers
@@ -34,7 +35,8 @@ class Choice(Stateful):
 
     def __cinit__(self, shares, sparse):
         self.shares = shares
-        self.sparse = np.array(sparse, dtype=np.int8)
+        self.sparsity = bytes(map(bool, sparse))
+        self.sparse = cython.cast(cython.pointer[cython.schar], PyBytes_AS_STRING(self.sparsity))
         self.held = -1
         self.update()
 

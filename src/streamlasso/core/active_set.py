@@ -50,6 +50,9 @@ DEPENDENT = cython.declare(cython.double, 1e-12)
 #: Where refinement stalls, rounding errors larger by this factor are accepted; beyond it the block is singular.
 ILL_CONDITIONED = cython.declare(cython.double, 100.0)
 
+#: So many features fit one integer, a bit for each.
+BITS = cython.declare(cython.Py_ssize_t, 64)
+
 DOUBLE = cython.declare(cython.size_t, cython.sizeof(cython.double))
 INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
 
@@ -487,7 +490,9 @@ class ActiveSet(Factor):
                         q = i
                         step = t
             for i in range(self.k):
-                self.b[i] += step * (self.scratch.target[i] - self.b[i]) if q >= 0 else self.scratch.target[i] - self.b[i]
+                self.b[i] += (
+                    step * (self.scratch.target[i] - self.b[i]) if q >= 0 else self.scratch.target[i] - self.b[i]
+                )
             if q < 0:
                 return
             if step == 0.0:
@@ -682,19 +687,27 @@ class ActiveSet(Factor):
     def _check_list(self, tape, k):
         """The members, which are k different features, their coefficients and signs."""
         i: cython.Py_ssize_t
-        distinct: cython.bint = True
+        twice: cython.ulonglong = 0
+        seen: cython.ulonglong = 0
+        bit: cython.ulonglong
         resting: cython.pointer[cython.schar] = self.scratch.resting
         members: cython.pointer[cython.const[cython.Py_ssize_t]] = tape.indices(self.members, k, 0, self.p)
         tape.doubles(self.b, k, FINITE)
         tape.doubles(self.sign, k, SIGN)
         if tape.wrong != cython.NULL:
             return
-        for i in range(k):
-            distinct = distinct and not resting[members[i]]
-            resting[members[i]] = True
-        for i in range(k):
-            resting[members[i]] = False
-        tape.require(distinct, b"the active set names a feature twice")
+        if self.p <= BITS:
+            for i in range(k):
+                bit = cython.cast(cython.ulonglong, 1) << members[i]
+                twice |= seen & bit
+                seen |= bit
+        else:
+            for i in range(k):
+                twice |= resting[members[i]]
+                resting[members[i]] = True
+            for i in range(k):
+                resting[members[i]] = False
+        tape.require(twice == 0, b"the active set names a feature twice")
 
     def _keeps_triangle(self, known):
         return not known["age"][0]

@@ -162,7 +162,9 @@ class Changes(Stateful):
         self.scaled = family is None or family.has_scale
         self.whole = family is not None and family.whole
         self.quadratic = family is None or family.quadratic
-        self.room = Doubles(2 * p + N_POWERS + N_ERRORS + (2 * N_SHIFTS + 2 + N_PAST) * (p + 1) + N_RECENT * (p + N_NOTES))
+        self.room = Doubles(
+            2 * p + N_POWERS + N_ERRORS + (2 * N_SHIFTS + 2 + N_PAST) * (p + 1) + N_RECENT * (p + N_NOTES)
+        )
         self.mean = self.room.at
         self.variance = self.mean + p
         self.grown = self.variance + p
@@ -434,9 +436,7 @@ class Changes(Stateful):
         """For n changes; most streams have none. False where there is no memory."""
         found: cython.p_double
         if n > self.n_found:
-            found = cython.cast(
-                cython.p_double, realloc(self.found, n * RECORD * cython.sizeof(cython.double))
-            )
+            found = cython.cast(cython.p_double, realloc(self.found, n * RECORD * cython.sizeof(cython.double)))
             if found == cython.NULL:
                 return False
             self.found = found

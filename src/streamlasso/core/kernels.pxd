@@ -578,17 +578,21 @@ cdef extern from *:
         return found == 0;
     }
 
+    /* 1 and -1 are equal but for their first bit. */
     STREAMLASSO_PART int streamlasso_all_signs(Py_ssize_t n, const double *x) {
-        int64_t found = 0;
-        for (Py_ssize_t i = 0; i < n; i++)
-            found |= !((x[i] < 0.0 ? -x[i] : x[i]) == 1.0);
+        uint64_t found = 0;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            uint64_t bits;
+            memcpy(&bits, x + i, sizeof(bits));
+            found |= (bits << 1) ^ ((uint64_t)0x3ff0000000000000 << 1);
+        }
         return found == 0;
     }
 
     STREAMLASSO_PART int streamlasso_all_within(Py_ssize_t n, const Py_ssize_t *x, Py_ssize_t first, Py_ssize_t end) {
-        int64_t found = 0;
+        int found = 0;
         for (Py_ssize_t i = 0; i < n; i++)
-            found |= (x[i] < first) | (x[i] >= end);
+            found |= (size_t)x[i] - (size_t)first >= (size_t)end - (size_t)first;
         return found == 0;
     }
 

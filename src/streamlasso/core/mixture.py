@@ -207,7 +207,9 @@ class MixtureLearner(Engine):
         m: cython.Py_ssize_t
         p, n, M, rows = self.p, self.n, self.M, self.batch_size
         by_row = 3 + p + n + N_LAGS
-        self.room = Doubles((N_EXPERIENCE + 2) * M + 2 * p + 1 + 3 * n + rows * by_row + 3 * len(pools) + (M + p + 7) // 8)
+        self.room = Doubles(
+            (N_EXPERIENCE + 2) * M + 2 * p + 1 + 3 * n + rows * by_row + 3 * len(pools) + (M + p + 7) // 8
+        )
         self.experience = self.room.at
         self.fades = self.experience + self.M * N_EXPERIENCE
         self.model = self.fades + self.M
@@ -493,9 +495,7 @@ class MixtureLearner(Engine):
             for e in range(self.shares.first[m], self.shares.first[m + 1]):
                 used = used or weights[e] > 0.0
             if used and self.began[m] >= 0:
-                cython.cast(Experts, self.each.at[m]).add_coef(
-                    weights + self.shares.first[m], self.model
-                )
+                cython.cast(Experts, self.each.at[m]).add_coef(weights + self.shares.first[m], self.model)
         return 0
 
     def _n_active(self):
@@ -505,9 +505,7 @@ class MixtureLearner(Engine):
         memset(self.used, 0, self.p)
         for m in range(self.M - 1, -1, -1):
             if self.began[m] >= 0 and n < self.p:
-                n += cython.cast(Experts, self.each.at[m]).mark(
-                    self.shares.total + self.shares.first[m], self.used
-                )
+                n += cython.cast(Experts, self.each.at[m]).mark(self.shares.total + self.shares.first[m], self.used)
         return n
 
     # --- predicting ---------------------------------------------------------------------------------------------

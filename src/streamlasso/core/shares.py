@@ -25,7 +25,6 @@ N_SHARES, so that a loop over shares is one over whole vectors. The last is alwa
 """
 
 import cython
-import numpy as np
 from cython.cimports.libc.math import exp
 from cython.cimports.streamlasso.core.kernels import (
     add_eights,

@@ -169,14 +169,18 @@ class Stateful:
 
     def unpack(self, data: bytes):
         """The state that `pack` gave; a ValueError, and no change, where it does not fit these settings."""
-        self.refuse_unfit(data)
-        self.read(Tape(), PyBytes_AS_STRING(data), len(data))
+        tape: Tape = Tape()
+        self._refuse_unfit(tape, data)
+        self.read(tape, PyBytes_AS_STRING(data), len(data))
 
     def refuse_unfit(self, data: bytes):
         """A ValueError where these settings could not have made this state."""
-        tape: Tape = Tape()
+        self._refuse_unfit(Tape(), data)
+
+    def _refuse_unfit(self, tape, data):
         if not self.fits(tape, PyBytes_AS_STRING(data), len(data)):
             raise ValueError(self._complaint(data, tape.wrong.decode(), tape.wrong_at))
+        return 0
 
     def _complaint(self, data, wrong, wrong_at):
         if wrong_at < 0:

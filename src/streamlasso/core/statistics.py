@@ -309,7 +309,10 @@ class Moments(Stateful):
 
 @cython.cclass
 class Ring(Stateful):
-    """The newest rows, whole (`ring_of` makes one). A row that has been folded into the moments keeps what it was folded with."""
+    """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with.
+
+    `ring_of` makes one.
+    """
 
     STATE = (
         array("x", ROWS, FEATURES),

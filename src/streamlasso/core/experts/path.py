@@ -82,7 +82,9 @@ class Path(LeastSquares):
         self.age = cython.cast(cython.pointer[cython.Py_ssize_t], self.power + n)
         self.code = self.age + n
         self.coef = self.power + 3 * n
-        self.actives = ActiveSets([self.active, *(ActiveSet(self.p, self.active.scratch, False) for _ in range(1, self.n))])
+        self.actives = ActiveSets(
+            [self.active, *(ActiveSet(self.p, self.active.scratch, False) for _ in range(1, self.n))]
+        )
         for k in range(self.n):
             self.code[k] = WAITING
             cython.cast(ActiveSet, self.actives.at[k]).has_ridge = self.l1_ratio < 1.0
@@ -252,7 +254,6 @@ class Path(LeastSquares):
 
     def _numbers(self, tape):
         """A solution that overflows has no weight, and does no harm."""
-        k: cython.Py_ssize_t
         LeastSquares._numbers(self, tape)
         tape.doubles(self.lam, self.n, PENALTY)
         tape.doubles(self.intercepts, self.n, ANY)

@@ -53,9 +53,7 @@ def groups(n_features, settings, memories, starts):
     kappas = KAPPAS if settings["family"].quadratic else KAPPAS_OF_LINKS
     n_groups = settings["tuner"].ridges if starts else 0
     scratches = [Doubles(2 * (n_features + 1)) for _ in range(1 if n_features <= MOST_SHARED else n_groups)]
-    return [
-        RidgeExperts(n_features, settings, ALWAYS, scratches[i % len(scratches)], kappas) for i in range(n_groups)
-    ]
+    return [RidgeExperts(n_features, settings, ALWAYS, scratches[i % len(scratches)], kappas) for i in range(n_groups)]
 
 
 @cython.cclass

@@ -212,7 +212,7 @@ def _penalty_factor(value: Any, n_features: int) -> np.ndarray:
     if value is None:
         return np.ones(n_features)
     try:
-        factor = np.asarray(value, dtype=float)
+        factor = np.array(value, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"penalty_factor={value!r}: use numbers, one per feature") from error
     if factor.shape != (n_features,):

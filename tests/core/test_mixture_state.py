@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from oracles.mixtures import COMPETITIONS, mixture
 from oracles.replay import Stream, run, same_bits
-from streamlasso import families, penalties
+from streamlasso import RAPRegressor, families, penalties
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting
 from streamlasso.tuners import LogRMS, Mixture, Tuner
@@ -281,3 +281,55 @@ def test_a_tuner_that_moves_one_lam_is_told_of_its_own_slope(make_stream):
     )
     assert same_bits(one, other)
     assert model.weights[0] == pytest.approx(model.weights[1])
+
+
+# --- bytes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def default():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 6))
+    y = X[:, 0] - X[:, 1] + np.where(np.arange(400) < 200, 0.0, 3.0) * X[:, 2] + rng.normal(size=400)
+    return RAPRegressor().partial_fit(X, y).learners_[0]
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["finite elsewhere", "not finite elsewhere"])
+def test_every_number_that_is_not_one_is_refused_by_the_name_of_its_array(default, clean):
+    """Some numbers may be infinite; they must not hide others."""
+    free = {"solutions": [0], "response": [0]}
+    before = default.state()
+    if not clean:
+        before["bounds/response"][3] = np.inf
+    names = [name for name, value in before.items() if value.dtype == float and value.size > 0]
+    assert len(names) > 200
+    for name in names:
+        for place in free.get(name.rpartition("/")[2].rpartition(".")[2], [0, -1]):
+            forged = {other: value.copy() for other, value in before.items()}
+            forged[name].flat[place] = np.nan
+            kept = default.pack()
+            with pytest.raises(ValueError, match=f"^array {name}: "):
+                default.restore(forged)
+            assert default.pack() == kept
+
+
+def test_bytes_do_not_depend_on_what_was_packed_before(default):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(50, 3))
+    models = [default, *(RAPRegressor(**s).partial_fit(X, X[:, 0]).learners_[0] for s in ({}, {"tuner": "logrms"}))]
+    alone = [model.pack() for model in models for _ in range(2)][::2]
+    assert len({len(data) for data in alone}) == 3
+    for i in (0, 2, 1, 0, 1, 2, 0):
+        assert models[i].pack() == alone[i]
+        models[i].unpack(alone[i])
+        assert models[i].pack() == alone[i]
+
+
+def test_penalty_factors_are_those_of_the_beginning():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(80, 4))
+    y = X[:, 0] + rng.normal(size=80)
+    factor = np.array([1.0, 2.0, 0.5, 1.0])
+    one, other = (RAPRegressor(penalty_factor=f).partial_fit(X[:40], y[:40]) for f in (factor, factor.copy()))
+    factor[:] = 0.0
+    assert np.array_equal(one.partial_fit(X[40:], y[40:]).predict(X), other.partial_fit(X[40:], y[40:]).predict(X))

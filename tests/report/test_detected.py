@@ -21,7 +21,7 @@ class Found:
 def test_a_model_keeps_as_many_as_the_report_says():
     rng = np.random.default_rng(0)
     model = RAPRegressor().partial_fit(rng.normal(size=(20, 2)), rng.normal(size=20))
-    assert len(model.learners_[0].changes.found) == KEPT
+    assert model.learners_[0].changes.most_kept == KEPT
 
 
 @pytest.mark.parametrize(("n", "height"), [(3, 1.0), (33, 0.08)])

@@ -2,45 +2,55 @@ cimport cython
 
 from streamlasso.core.factor cimport Factor
 from streamlasso.core.pointers cimport Pointers
-from streamlasso.core.state cimport Stateful
 from streamlasso.core.statistics cimport Moments
+from streamlasso.core.tape cimport Tape
+
+#: Why a feature is no candidate, as bits: it rests, or is a member.
+cdef enum:
+    RESTING = 1
+    MEMBER = 2
+
 
 @cython.final
 cdef class Scratch:
-    cdef double* doubles
-    cdef Py_ssize_t* integers
-    cdef signed char* resting
-    cdef Py_ssize_t kept
-    cdef double* kept_b
-    cdef double* kept_sign
-    cdef double* work
-    cdef double* g
-    cdef Py_ssize_t* kept_members
-
-
-@cython.final
-cdef class ActiveSet(Stateful):
-    cdef readonly Py_ssize_t p
-    cdef Factor factor
-    cdef Scratch scratch
-    cdef Py_ssize_t* members
-    cdef Py_ssize_t* where
-    cdef double* b
-    cdef double* sign
-    cdef double* g
-    # Of the scratch space, at hand.
-    cdef Py_ssize_t* candidates
-    cdef double* target
+    # By feature; `where` is that of `locate`.
     cdef double* tau
     cdef double* tol
     cdef double* ridge
+    cdef double* g
+    cdef Py_ssize_t* where
     cdef signed char* resting
-    cdef public bint broken
-    cdef public Py_ssize_t age
-    cdef bint has_ridge, has_free
-    cdef Py_ssize_t n_resting, n_candidates
+    # By member.
+    cdef double* target
+    cdef double* work
+    cdef double* kept_b
+    cdef double* kept_sign
+    cdef double* slope_b
+    cdef double* slope_mean
+    cdef Py_ssize_t* slope_members
+    cdef Py_ssize_t* kept_members
+    cdef Py_ssize_t* candidates
+    cdef Py_ssize_t kept, n_resting, n_candidates
 
-    cdef void _forget_places(self) noexcept nogil
+
+@cython.final
+cdef class ActiveSet(Factor):
+    cdef Scratch scratch
+    # There is room for `held` members.
+    cdef Py_ssize_t held
+    cdef Py_ssize_t* members
+    cdef double* b
+    cdef double* sign
+    cdef double* g
+    cdef public Py_ssize_t age
+    cdef public bint broken
+    cdef bint has_ridge, has_free, keeps_g
+
+    cdef bint hold(self, Py_ssize_t k) noexcept nogil
+    cdef bint _list(self, Py_ssize_t room) noexcept nogil
+    cdef void hold_or_end(self, Py_ssize_t k) noexcept nogil
+    cdef void locate(self) noexcept nogil
+    cdef void _bar_members(self, bint bar) noexcept nogil
     cdef int solve(self, Moments m) noexcept nogil
     cdef void gradient(self, Moments m) noexcept nogil
     cdef bint refactor(self, Moments m) noexcept nogil
@@ -55,7 +65,7 @@ cdef class ActiveSet(Stateful):
     cdef double times(self, const double* x) noexcept nogil
     cdef void add_to(self, double* coef, double weight) noexcept nogil
     cdef Py_ssize_t mark(self, signed char* used) noexcept nogil
-    cdef double spread(self, const double* z) noexcept nogil
+    cdef double spread(self, const double* x, const double* mean) noexcept nogil
     cdef void absorb(self, double* z) noexcept nogil
     cdef void expel(self, double* z) noexcept nogil
     cdef void abandon(self) noexcept nogil
@@ -76,7 +86,7 @@ cdef class ActiveSet(Stateful):
     cdef void _rest(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t _wake(self) noexcept nogil
     cdef int _coordinate_descent(self, Moments m) noexcept nogil
-    cdef bint _distinct(self, const Py_ssize_t* members, Py_ssize_t k) noexcept nogil
+    cdef void _check_list(self, Tape tape, Py_ssize_t k) noexcept nogil
 
 
 @cython.final

@@ -27,13 +27,12 @@ indexed by position among the members, all else by feature.
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isinf
-from cython.cimports.libc.stdlib import calloc, free
+from cython.cimports.libc.stdlib import abort, calloc, free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.factor import Factor
 from cython.cimports.streamlasso.core.kernels import any_beyond, axpy, factor_block
 from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.record import OK, SINGULAR
-from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import CHECK, FINITE, READ, SIGN
 
 from streamlasso.core.state import COLUMNS, ROWS, TRIANGLE, Column, array, numbers, table
@@ -51,39 +50,47 @@ DEPENDENT = cython.declare(cython.double, 1e-12)
 #: Where refinement stalls, rounding errors larger by this factor are accepted; beyond it the block is singular.
 ILL_CONDITIONED = cython.declare(cython.double, 100.0)
 
+#: So many features fit one integer, a bit for each.
+BITS = cython.declare(cython.Py_ssize_t, 64)
+
 DOUBLE = cython.declare(cython.size_t, cython.sizeof(cython.double))
 INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
 
 
 @cython.cclass
 class Scratch:
-    """Space that is used while a problem is solved, by one active set after the other."""
+    """Space for p features that is used while a problem is solved, by one active set after the other."""
 
     def __cinit__(self, p: cython.Py_ssize_t):
-        self.doubles = cython.cast(cython.p_double, calloc(8 * p, DOUBLE))
-        self.integers = cython.cast(cython.pointer[cython.Py_ssize_t], calloc(2 * p, INDEX))
-        self.resting = cython.cast(cython.pointer[cython.schar], calloc(p, 1))
-        if self.doubles == cython.NULL or self.integers == cython.NULL or self.resting == cython.NULL:
+        self.tau = cython.cast(cython.p_double, calloc(10 * p * DOUBLE + 4 * p * INDEX + p + 1, 1))
+        if self.tau == cython.NULL:
             raise MemoryError
-        self.kept_b = self.doubles + 4 * p
-        self.kept_sign = self.doubles + 5 * p
-        self.work = self.doubles + 6 * p
-        self.g = self.doubles + 7 * p
-        self.kept_members = self.integers + p
-        self.kept = 0
+        self.tol = self.tau + p
+        self.ridge = self.tol + p
+        self.g = self.ridge + p
+        self.target = self.g + p
+        self.work = self.target + p
+        self.kept_b = self.work + p
+        self.kept_sign = self.kept_b + p
+        self.slope_b = self.kept_sign + p
+        self.slope_mean = self.slope_b + p
+        self.where = cython.cast(cython.pointer[cython.Py_ssize_t], self.slope_mean + p)
+        self.slope_members = self.where + p
+        self.kept_members = self.slope_members + p
+        self.candidates = self.kept_members + p
+        self.resting = cython.cast(cython.pointer[cython.schar], self.candidates + p)
+        self.kept = self.n_resting = self.n_candidates = 0
 
     def __dealloc__(self):
-        free(self.doubles)
-        free(self.integers)
-        free(self.resting)
+        free(self.tau)
 
 
+@cython.no_gc
 @cython.cclass
-class ActiveSet(Stateful):
+class ActiveSet(Factor):
     """The members, their signs and coefficients, and the factor of their block.
 
-    Active sets of one objective, which are solved in turn, share their scratch space: that of `other`. The first of
-    them keeps its g.
+    Active sets that are solved in turn share their scratch space. Where it is asked for (`keeps_g`), one keeps its g.
     """
 
     STATE = (
@@ -93,36 +100,65 @@ class ActiveSet(Stateful):
         array("factor", TRIANGLE),
     )
 
-    def __cinit__(self, p: cython.Py_ssize_t, other: ActiveSet = None):
-        self.p = p
-        self.factor = Factor(p)
-        self.b = cython.cast(cython.p_double, calloc((3 if other is None else 2) * p, DOUBLE))
-        self.members = cython.cast(cython.pointer[cython.Py_ssize_t], calloc(2 * p, INDEX))
-        if self.b == cython.NULL or self.members == cython.NULL:
-            raise MemoryError
-        self.sign = self.b + p
-        self.where = self.members + p
-        self._forget_places()
-        self.scratch = Scratch(p) if other is None else other.scratch
-        self.g = self.sign + p if other is None else self.scratch.g
-        self.factor.work = self.scratch.work
-        self.target = self.scratch.doubles
-        self.tau = self.target + p
-        self.tol = self.tau + p
-        self.ridge = self.tol + p
-        self.candidates = self.scratch.integers
-        self.resting = self.scratch.resting
+    def __cinit__(self, p: cython.Py_ssize_t, scratch: Scratch, keeps_g: cython.bint):
+        self.scratch = scratch
+        self.g = scratch.g
+        if keeps_g:
+            self.g = cython.cast(cython.p_double, calloc(max(p, 1), DOUBLE))
+            if self.g == cython.NULL:
+                raise MemoryError
+        self.keeps_g = keeps_g
         self.has_ridge = self.has_free = self.broken = False
-        self.age = self.n_resting = self.n_candidates = 0
+        self.age = self.held = 0
 
     def __dealloc__(self):
-        free(self.b)
         free(self.members)
+        if self.keeps_g:
+            free(self.g)
 
-    def _forget_places(self):
+    def hold(self, k):
+        """Room for a list of k members, and for a few more; False where there is no memory."""
+        return k <= self.held or self._list(min(self.p, k + 2))
+
+    def _list(self, room):
+        """Room for a list of so many members, and not more."""
+        kept: cython.Py_ssize_t = min(self.k, self.held)
+        if room == 0:
+            free(self.members)
+            self.members = cython.NULL
+            self.b = self.sign = cython.NULL
+            self.held = 0
+            return True
+        members: cython.pointer[cython.Py_ssize_t] = cython.cast(
+            cython.pointer[cython.Py_ssize_t], malloc(room * (INDEX + 2 * DOUBLE))
+        )
+        if members == cython.NULL:
+            return False
+        b: cython.p_double = cython.cast(cython.p_double, members + room)
+        if kept > 0:
+            memcpy(members, self.members, kept * INDEX)
+            memcpy(b, self.b, kept * DOUBLE)
+            memcpy(b + room, self.sign, kept * DOUBLE)
+        free(self.members)
+        self.members = members
+        self.b = b
+        self.sign = b + room
+        self.held = room
+        return True
+
+    def hold_or_end(self, k):
+        """The same where there is no way back."""
+        if not self.hold(k):
+            abort()
+
+    def locate(self):
+        """The place of each feature among the members, -1 where it is none, in the scratch space."""
+        q: cython.Py_ssize_t
         j: cython.Py_ssize_t
         for j in range(self.p):
-            self.where[j] = -1
+            self.scratch.where[j] = -1
+        for q in range(self.k):
+            self.scratch.where[self.members[q]] = q
 
     def solve(self, m):
         """Solve for the current m, tau, ridge; SINGULAR where it took the fallback."""
@@ -152,7 +188,7 @@ class ActiveSet(Stateful):
                 wakes += 1
                 if wakes == 3:
                     break
-            walking = walking or self.n_candidates > self._few()
+            walking = walking or self.scratch.n_candidates > self._few()
             if not walking:
                 self._enter_all(m)
             else:
@@ -162,41 +198,37 @@ class ActiveSet(Stateful):
 
     def reset(self):
         """Everything at zero."""
-        while self.factor.k > 0:
-            self.factor.k -= 1
-            self.where[self.members[self.factor.k]] = -1
+        self.k = 0
         self.broken = False
 
     def remember(self):
         """Keep a copy of the solution."""
-        self.scratch.kept = self.factor.k
-        memcpy(cython.address(self.scratch.kept_members[0]), cython.address(self.members[0]), self.scratch.kept * INDEX)
-        memcpy(cython.address(self.scratch.kept_b[0]), cython.address(self.b[0]), self.scratch.kept * DOUBLE)
-        memcpy(cython.address(self.scratch.kept_sign[0]), cython.address(self.sign[0]), self.scratch.kept * DOUBLE)
+        self.scratch.kept = self.k
+        if self.k > 0:
+            memcpy(self.scratch.kept_members, self.members, self.k * INDEX)
+            memcpy(self.scratch.kept_b, self.b, self.k * DOUBLE)
+            memcpy(self.scratch.kept_sign, self.sign, self.k * DOUBLE)
 
     def recall(self):
         """The solution as it was remembered; the factor is not kept."""
-        i: cython.Py_ssize_t
         self.reset()
-        for i in range(self.scratch.kept):
-            self.factor.k += 1
-            self._join(self.scratch.kept_members[i], self.scratch.kept_sign[i], self.scratch.kept_b[i])
+        self.hold_or_end(self.scratch.kept)
+        self.k = self.scratch.kept
+        if self.k > 0:
+            memcpy(self.members, self.scratch.kept_members, self.k * INDEX)
+            memcpy(self.b, self.scratch.kept_b, self.k * DOUBLE)
+            memcpy(self.sign, self.scratch.kept_sign, self.k * DOUBLE)
         self.broken = True
 
     def follow(self, other):
         """Start from the solution of another active set on the same problem."""
-        i: cython.Py_ssize_t
-        self.scratch.kept = other.factor.k
-        for i in range(self.scratch.kept):
-            self.scratch.kept_members[i] = other.members[i]
-            self.scratch.kept_b[i] = other.b[i]
-            self.scratch.kept_sign[i] = other.sign[i]
+        other.remember()
         self.recall()
 
     def times(self, x):
         """x'b"""
         i: cython.Py_ssize_t = 0
-        k: cython.Py_ssize_t = self.factor.k
+        k: cython.Py_ssize_t = self.k
         b: cython.p_double = self.b
         members: cython.pointer[cython.Py_ssize_t] = self.members
         even: cython.double = 0.0
@@ -214,28 +246,32 @@ class ActiveSet(Stateful):
         i: cython.Py_ssize_t
         b: cython.p_double = self.b
         members: cython.pointer[cython.Py_ssize_t] = self.members
-        for i in range(self.factor.k):
+        for i in range(self.k):
             coef[members[i]] += weight * b[i]
 
     def mark(self, used):
         """Set `used` of the features with coefficients; how many were not set before."""
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
-        for i in range(self.factor.k):
+        for i in range(self.k):
             if self.b[i] != 0.0 and not used[self.members[i]]:
                 used[self.members[i]] = True
                 n += 1
         return n
 
-    def spread(self, z):
-        """z_A' H_A^{-1} z_A, for a row z."""
+    def spread(self, x, mean):
+        """z_A' H_A^{-1} z_A, for a row z = x - mean."""
         i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
         total: cython.double = 0.0
-        for i in range(self.factor.k):
-            self.target[i] = z[self.members[i]]
-        self.factor.solve(cython.address(self.target[0]))
-        for i in range(self.factor.k):
-            total += self.target[i] * z[self.members[i]]
+        target: cython.p_double = self.scratch.target
+        for i in range(self.k):
+            j = self.members[i]
+            target[i] = x[j] - mean[j]
+        self.solve_block(target)
+        for i in range(self.k):
+            j = self.members[i]
+            total += target[i] * (x[j] - mean[j])
         return total
 
     # --- the rows of the stream ---------------------------------------------------------------------------------
@@ -245,9 +281,9 @@ class ActiveSet(Stateful):
         i: cython.Py_ssize_t
         if self.has_ridge or self.broken:
             return
-        for i in range(self.factor.k):
-            self.target[i] = z[self.members[i]]
-        self.factor.update(cython.address(self.target[0]))
+        for i in range(self.k):
+            self.scratch.target[i] = z[self.members[i]]
+        self.update(self.scratch.target)
         self.age += 1
 
     def expel(self, z):
@@ -255,43 +291,47 @@ class ActiveSet(Stateful):
         i: cython.Py_ssize_t
         if self.has_ridge or self.broken:
             return
-        for i in range(self.factor.k):
-            self.target[i] = z[self.members[i]]
-        self.broken = not self.factor.downdate(cython.address(self.target[0]))
+        for i in range(self.k):
+            self.scratch.target[i] = z[self.members[i]]
+        self.broken = not self.downdate(self.scratch.target)
         self.age += 1
 
     def abandon(self):
-        """No row is followed until the next solve."""
+        """No row is followed until the next solve; there is no room to spare for members either."""
         self.broken = True
-        self.factor.give_back()
+        self.give_back()
+        if self.held != self.k:
+            self._list(self.k)
 
     # --- members come and go ------------------------------------------------------------------------------------
 
     def _join(self, j, sign, b):
-        """List j as the member that the factor has just taken in."""
-        q: cython.Py_ssize_t = self.factor.k - 1
+        """List j as the member that the factor has just taken in, or last."""
+        q: cython.Py_ssize_t = self.k - 1
         self.members[q] = j
-        self.where[j] = q
         self.sign[q] = sign
         self.b[q] = b
 
     def leave(self, q):
         """Take the q-th member out."""
         i: cython.Py_ssize_t
-        self.where[self.members[q]] = -1
-        for i in range(q + 1, self.factor.k):
+        for i in range(q + 1, self.k):
             self.members[i - 1] = self.members[i]
-            self.where[self.members[i]] = i - 1
             self.sign[i - 1] = self.sign[i]
             self.b[i - 1] = self.b[i]
-        self.factor.drop(q)
+        if self.broken or self.k > self.room:
+            self.k -= 1
+        else:
+            self._drop_column(q, self.scratch.work)
 
     def append(self, m, j):
         """Take j into the factor; False where it is a combination of the members."""
-        diagonal: cython.double = m.diagonal(j) + self.ridge[j]
-        column: cython.p_double = cython.address(self.target[0])
-        m.column(j, cython.address(self.members[0]), self.factor.k, column)
-        return self.factor.append(column, diagonal, DEPENDENT) > DEPENDENT * diagonal
+        diagonal: cython.double = m.diagonal(j) + self.scratch.ridge[j]
+        column: cython.p_double = self.scratch.target
+        if not self.hold(self.k + 1):
+            return False
+        m.column(j, self.members, self.k, column)
+        return self._append_column(column, diagonal, DEPENDENT) > DEPENDENT * diagonal
 
     def enter(self, m, j, direction):
         """Let j in at zero, or, where it is a combination of the members, in exchange for one of them.
@@ -303,24 +343,24 @@ class ActiveSet(Stateful):
         t: cython.double
         step: cython.double
         b: cython.double = 0.0
-        d: cython.p_double = cython.address(self.target[0])
+        d: cython.p_double = self.scratch.target
         while True:
             if self.append(m, j):
                 self._join(j, direction, b)
                 return True
-            m.column(j, cython.address(self.members[0]), self.factor.k, d)
-            self.factor.solve(d)
+            m.column(j, self.members, self.k, d)
+            self.solve_block(d)
             q = -1
             step = 0.0
-            for i in range(self.factor.k):
-                if self.tau[self.members[i]] > 0.0 and self.sign[i] * direction * d[i] > 0.0:
+            for i in range(self.k):
+                if self.scratch.tau[self.members[i]] > 0.0 and self.sign[i] * direction * d[i] > 0.0:
                     t = self.b[i] / (direction * d[i])
                     if q < 0 or t < step:
                         q = i
                         step = t
             if q < 0:
                 return False
-            for i in range(self.factor.k):
+            for i in range(self.k):
                 self.b[i] -= step * direction * d[i]
             b += step * direction
             self.leave(q)
@@ -329,17 +369,16 @@ class ActiveSet(Stateful):
         """The factor anew from S; members that turn out to be combinations of others leave. True if all stayed."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        k: cython.Py_ssize_t = self.factor.k
+        k: cython.Py_ssize_t = self.k
         whole: cython.bint = True
-        self.factor.clear()
-        self.factor.reserve(k + 2)
+        self.k = 0
+        self._make_room(k + 2)
         self.broken = False
         self.age = 0
         if self._factor_block(m, k):
             return True
         for i in range(k):
             j = self.members[i]
-            self.where[j] = -1
             if self.append(m, j):
                 self._join(j, self.sign[i], self.b[i])
             else:
@@ -349,7 +388,7 @@ class ActiveSet(Stateful):
     def _factor_block(self, m, k):
         """The factor of the first k members at once; False, and no factor, where one is a combination of others."""
         n: cython.Py_ssize_t
-        if k + 2 > self.factor.room:
+        if k + 2 > self.room:
             return False
         n = factor_block(
             k,
@@ -359,36 +398,40 @@ class ActiveSet(Stateful):
             m.n_pending,
             m.rows,
             m.signed,
-            self.ridge,
+            self.scratch.ridge,
             DEPENDENT,
-            self.factor.room,
-            self.factor.U,
-            self.factor.d,
-            self.factor.inverse,
+            self.room,
+            self.row(0),
+            self.d,
+            self.d + self.room,
         )
         if n == k:
-            self.factor.k = k
+            self.k = k
         return n == k
 
     def _drop_barred(self):
         i: cython.Py_ssize_t
-        for i in range(self.factor.k - 1, -1, -1):
-            if isinf(self.tau[self.members[i]]):
+        for i in range(self.k - 1, -1, -1):
+            if isinf(self.scratch.tau[self.members[i]]):
                 self.leave(i)
 
     def _enter_free(self, m):
         """Unpenalised features are members from the start, unless combinations of others."""
         j: cython.Py_ssize_t
+        resting: cython.pointer[cython.schar] = self.scratch.resting
+        self._bar_members(True)
         for j in range(self.p):
-            if self.tau[j] == 0.0 and self.where[j] < 0 and self.append(m, j):
+            if self.scratch.tau[j] == 0.0 and (resting[j] & MEMBER) == 0 and self.append(m, j):
                 self._join(j, 1.0, 0.0)
+                resting[j] |= MEMBER
+        self._bar_members(False)
 
     def _sign_free(self):
         """An unpenalised member takes whatever sign it came out with."""
         i: cython.Py_ssize_t
         if self.has_free:
-            for i in range(self.factor.k):
-                if self.tau[self.members[i]] == 0.0:
+            for i in range(self.k):
+                if self.scratch.tau[self.members[i]] == 0.0:
                     self.sign[i] = -1.0 if self.b[i] < 0.0 else 1.0
 
     # --- 1. solve with the signs held ---------------------------------------------------------------------------
@@ -397,27 +440,27 @@ class ActiveSet(Stateful):
         """target = H_A^{-1} (c_A - tau_A s_A)"""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        for i in range(self.factor.k):
+        for i in range(self.k):
             j = self.members[i]
-            self.target[i] = m.c[j] - self.tau[j] * self.sign[i]
-        self.factor.solve(cython.address(self.target[0]))
+            self.scratch.target[i] = m.c[j] - self.scratch.tau[j] * self.sign[i]
+        self.solve_block(self.scratch.target)
 
     def _wrong(self, i):
         """Would the i-th member change its sign?"""
-        return self.target[i] * self.sign[i] < 0.0 and self.tau[self.members[i]] > 0.0
+        return self.scratch.target[i] * self.sign[i] < 0.0 and self.scratch.tau[self.members[i]] > 0.0
 
     def _few(self):
         """How many members may come or go at once."""
-        return FEW + FEW_SHARE * self.factor.k
+        return FEW + FEW_SHARE * self.k
 
     def _hold_signs(self, m):
         """To the optimum of those members that keep their signs; False, and no step, where too many would not."""
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t = -1
         n_wrong: cython.Py_ssize_t
-        while self.factor.k != k:
+        while self.k != k:
             self._solve_for_target(m)
-            k = self.factor.k
+            k = self.k
             n_wrong = 0
             for i in range(k):
                 n_wrong += self._wrong(i)
@@ -427,7 +470,7 @@ class ActiveSet(Stateful):
                 if self._wrong(i):
                     self.leave(i)
         for i in range(k):
-            self.b[i] = self.target[i]
+            self.b[i] = self.scratch.target[i]
         return True
 
     def _walk(self, m):
@@ -436,18 +479,20 @@ class ActiveSet(Stateful):
         q: cython.Py_ssize_t
         t: cython.double
         step: cython.double
-        while self.factor.k > 0:
+        while self.k > 0:
             self._solve_for_target(m)
             q = -1
             step = 1.0
-            for i in range(self.factor.k):
+            for i in range(self.k):
                 if self._wrong(i):
-                    t = self.b[i] / (self.b[i] - self.target[i]) if self.b[i] * self.sign[i] > 0.0 else 0.0
+                    t = self.b[i] / (self.b[i] - self.scratch.target[i]) if self.b[i] * self.sign[i] > 0.0 else 0.0
                     if q < 0 or t < step:
                         q = i
                         step = t
-            for i in range(self.factor.k):
-                self.b[i] += step * (self.target[i] - self.b[i]) if q >= 0 else self.target[i] - self.b[i]
+            for i in range(self.k):
+                self.b[i] += (
+                    step * (self.scratch.target[i] - self.b[i]) if q >= 0 else self.scratch.target[i] - self.b[i]
+                )
             if q < 0:
                 return
             if step == 0.0:
@@ -460,21 +505,21 @@ class ActiveSet(Stateful):
         """g = c - Hb for all p features."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        g: cython.p_double = cython.address(self.g[0])
+        g: cython.p_double = self.g
         memcpy(g, m.c, self.p * DOUBLE)
-        m.times(cython.address(self.members[0]), self.factor.k, cython.address(self.b[0]), g)
+        m.times(self.members, self.k, self.b, g)
         if self.has_ridge:
-            for i in range(self.factor.k):
+            for i in range(self.k):
                 j = self.members[i]
-                g[j] -= self.ridge[j] * self.b[i]
+                g[j] -= self.scratch.ridge[j] * self.b[i]
 
     def _settled(self, slack):
         """Do the members meet their conditions? What a factor that is updated by rank one loses, shows here."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        for i in range(self.factor.k):
+        for i in range(self.k):
             j = self.members[i]
-            if not fabs(self.g[j] - self.tau[j] * self.sign[i]) <= slack * self.tol[j]:
+            if not fabs(self.g[j] - self.scratch.tau[j] * self.sign[i]) <= slack * self.scratch.tol[j]:
                 return False
         return True
 
@@ -486,14 +531,14 @@ class ActiveSet(Stateful):
         for turn in range(6):
             if turn == 2 and (self.age > 0 or self.has_ridge) and not self.refactor(m):
                 return False
-            for i in range(self.factor.k):
+            for i in range(self.k):
                 j = self.members[i]
-                self.target[i] = self.g[j] - self.tau[j] * self.sign[i]
-            self.factor.solve(cython.address(self.target[0]))
-            for i in range(self.factor.k):
-                self.b[i] += self.target[i]
-            for i in range(self.factor.k - 1, -1, -1):
-                if self.b[i] * self.sign[i] < 0.0 and self.tau[self.members[i]] > 0.0:
+                self.scratch.target[i] = self.g[j] - self.scratch.tau[j] * self.sign[i]
+            self.solve_block(self.scratch.target)
+            for i in range(self.k):
+                self.b[i] += self.scratch.target[i]
+            for i in range(self.k - 1, -1, -1):
+                if self.b[i] * self.sign[i] < 0.0 and self.scratch.tau[self.members[i]] > 0.0:
                     self._rest(self.members[i])
                     self.leave(i)
                     return False
@@ -505,24 +550,36 @@ class ActiveSet(Stateful):
     def _violators(self):
         """List the features whose condition is violated; returns how many."""
         j: cython.Py_ssize_t
-        g: cython.p_double = cython.address(self.g[0])
-        tau: cython.p_double = cython.address(self.tau[0])
-        tol: cython.p_double = cython.address(self.tol[0])
-        self.n_candidates = 0
+        g: cython.p_double = self.g
+        tau: cython.p_double = self.scratch.tau
+        tol: cython.p_double = self.scratch.tol
+        self.scratch.n_candidates = 0
         if not any_beyond(self.p, g, tau, tol):
             return 0
+        self._bar_members(True)
         for j in range(self.p):
-            if fabs(g[j]) > tau[j] + tol[j] and self.where[j] < 0 and not self.resting[j]:
-                self.candidates[self.n_candidates] = j
-                self.n_candidates += 1
-        return self.n_candidates
+            if fabs(g[j]) > tau[j] + tol[j] and not self.scratch.resting[j]:
+                self.scratch.candidates[self.scratch.n_candidates] = j
+                self.scratch.n_candidates = self.scratch.n_candidates + 1
+        self._bar_members(False)
+        return self.scratch.n_candidates
+
+    def _bar_members(self, bar):
+        """Members are no candidates; whether they rest is another matter."""
+        i: cython.Py_ssize_t
+        resting: cython.pointer[cython.schar] = self.scratch.resting
+        for i in range(self.k):
+            if bar:
+                resting[self.members[i]] |= MEMBER
+            else:
+                resting[self.members[i]] &= RESTING
 
     def _enter_all(self, m):
         """All candidates enter that are not combinations; the first may do so in exchange, b being an optimum."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        for i in range(self.n_candidates):
-            j = self.candidates[i]
+        for i in range(self.scratch.n_candidates):
+            j = self.scratch.candidates[i]
             if i == 0:
                 if not self.enter(m, j, 1.0 if self.g[j] > 0.0 else -1.0):
                     self._rest(j)
@@ -532,12 +589,12 @@ class ActiveSet(Stateful):
     def _enter_worst(self, m):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        worst: cython.Py_ssize_t = self.candidates[0]
+        worst: cython.Py_ssize_t = self.scratch.candidates[0]
         excess: cython.double
         largest: cython.double = 0.0
-        for i in range(self.n_candidates):
-            j = self.candidates[i]
-            excess = (fabs(self.g[j]) - self.tau[j]) / self.tol[j]
+        for i in range(self.scratch.n_candidates):
+            j = self.scratch.candidates[i]
+            excess = (fabs(self.g[j]) - self.scratch.tau[j]) / self.scratch.tol[j]
             if excess > largest:
                 largest = excess
                 worst = j
@@ -546,17 +603,18 @@ class ActiveSet(Stateful):
 
     def _rest(self, j):
         """Rounding alone would let j in: leave it out until nothing else is left to do."""
-        self.resting[j] = 1
-        self.n_resting += 1
+        resting: cython.pointer[cython.schar] = self.scratch.resting
+        resting[j] |= RESTING
+        self.scratch.n_resting = self.scratch.n_resting + 1
 
     def _wake(self):
         """No feature rests any more; returns how many of them still violate their condition."""
         j: cython.Py_ssize_t
-        if self.n_resting == 0:
+        if self.scratch.n_resting == 0:
             return 0
         for j in range(self.p):
-            self.resting[j] = 0
-        self.n_resting = 0
+            self.scratch.resting[j] = 0
+        self.scratch.n_resting = 0
         return self._violators()
 
     # --- the fallback -------------------------------------------------------------------------------------------
@@ -569,41 +627,40 @@ class ActiveSet(Stateful):
         b: cython.double
         new: cython.double
         z: cython.double
-        beta: cython.p_double = cython.address(self.target[0])
+        beta: cython.p_double = self.scratch.target
         solved: cython.bint = False
         m.flush()
+        self.locate()
         for j in range(self.p):
-            beta[j] = self.b[self.where[j]] if self.where[j] >= 0 else 0.0
+            beta[j] = self.b[self.scratch.where[j]] if self.scratch.where[j] >= 0 else 0.0
         self.gradient(m)
         for sweep in range(200):
             solved = True
             for j in range(self.p):
-                h = m.S[j * self.p + j] + self.ridge[j]
-                if isinf(self.tau[j]) or not h > 0.0:
+                h = m.S[j * self.p + j] + self.scratch.ridge[j]
+                if isinf(self.scratch.tau[j]) or not h > 0.0:
                     continue
                 b = beta[j]
                 z = self.g[j] + h * b
                 new = 0.0
-                if z > self.tau[j]:
-                    new = (z - self.tau[j]) / h
-                elif z < -self.tau[j]:
-                    new = (z + self.tau[j]) / h
-                if fabs(h * (new - b)) > self.tol[j]:
+                if z > self.scratch.tau[j]:
+                    new = (z - self.scratch.tau[j]) / h
+                elif z < -self.scratch.tau[j]:
+                    new = (z + self.scratch.tau[j]) / h
+                if fabs(h * (new - b)) > self.scratch.tol[j]:
                     solved = False
                 if new != b:
                     beta[j] = new
-                    axpy(self.p, b - new, m.S + j * self.p, cython.address(self.g[0]))
-                    self.g[j] -= self.ridge[j] * (new - b)
+                    axpy(self.p, b - new, m.S + j * self.p, self.g)
+                    self.g[j] -= self.scratch.ridge[j] * (new - b)
             if solved:
                 break
         self.reset()
         for j in range(self.p):
             if beta[j] != 0.0:
-                self.members[self.factor.k] = j
-                self.b[self.factor.k] = beta[j]
-                self.sign[self.factor.k] = 1.0 if beta[j] > 0.0 else -1.0
-                self.where[j] = self.factor.k
-                self.factor.k += 1
+                self.hold_or_end(self.k + 1)
+                self.k += 1
+                self._join(j, 1.0 if beta[j] > 0.0 else -1.0, beta[j])
         self.broken = True
         return SINGULAR
 
@@ -611,33 +668,46 @@ class ActiveSet(Stateful):
 
     def travel(self, tape):
         """A factor that is broken is made anew before it is used, and is not kept."""
-        q: cython.Py_ssize_t
-        k: cython.Py_ssize_t = tape.rows(cython.address(self.factor.k), self.p)
-        members: cython.pointer[cython.const[cython.Py_ssize_t]] = tape.indices(
-            cython.address(self.members[0]), k, 0, self.p
-        )
-        tape.doubles(cython.address(self.b[0]), k, FINITE)
-        tape.doubles(cython.address(self.sign[0]), k, SIGN)
+        k: cython.Py_ssize_t = tape.rows(cython.address(self.k), self.p)
+        if tape.mode == READ:
+            self.hold_or_end(k)
+        if tape.mode == CHECK:
+            self._check_list(tape, k)
+        elif k == self.held:
+            tape.indices(self.members, 3 * k, 0, self.p)
+        else:
+            tape.indices(self.members, k, 0, self.p)
+            tape.doubles(self.b, k, FINITE)
+            tape.doubles(self.sign, k, SIGN)
         broken: cython.bint = tape.flag(cython.address(self.broken))
         tape.count(cython.address(self.age))
         if not broken:
-            self.factor.travel(tape)
-        if tape.mode == CHECK and tape.wrong == cython.NULL:
-            tape.require(self._distinct(members, k), b"the active set names a feature twice")
-        if tape.mode == READ:
-            self._forget_places()
-            for q in range(k):
-                self.where[self.members[q]] = q
+            self._travel_factor(tape)
 
-    def _distinct(self, members, k):
+    def _check_list(self, tape, k):
+        """The members, which are k different features, their coefficients and signs."""
         i: cython.Py_ssize_t
-        distinct: cython.bint = True
-        for i in range(k):
-            distinct = distinct and not self.resting[members[i]]
-            self.resting[members[i]] = True
-        for i in range(k):
-            self.resting[members[i]] = False
-        return distinct
+        twice: cython.ulonglong = 0
+        seen: cython.ulonglong = 0
+        bit: cython.ulonglong
+        resting: cython.pointer[cython.schar] = self.scratch.resting
+        members: cython.pointer[cython.const[cython.Py_ssize_t]] = tape.indices(self.members, k, 0, self.p)
+        tape.doubles(self.b, k, FINITE)
+        tape.doubles(self.sign, k, SIGN)
+        if tape.wrong != cython.NULL:
+            return
+        if self.p <= BITS:
+            for i in range(k):
+                bit = cython.cast(cython.ulonglong, 1) << members[i]
+                twice |= seen & bit
+                seen |= bit
+        else:
+            for i in range(k):
+                twice |= resting[members[i]]
+                resting[members[i]] = True
+            for i in range(k):
+                resting[members[i]] = False
+        tape.require(twice == 0, b"the active set names a feature twice")
 
     def _keeps_triangle(self, known):
         return not known["age"][0]
@@ -670,7 +740,7 @@ class ActiveSets(Pointers):
         """S times factor."""
         i: cython.Py_ssize_t
         for i in range(self.n):
-            cython.cast(ActiveSet, self.at[i]).factor.scale(factor)
+            cython.cast(ActiveSet, self.at[i]).scale(factor)
 
     def reset(self):
         """Everything at zero."""

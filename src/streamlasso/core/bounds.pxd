@@ -1,5 +1,6 @@
 cimport cython
 
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
@@ -8,7 +9,9 @@ cdef class Bounds(Stateful):
     cdef readonly Py_ssize_t p
     cdef public Py_ssize_t n
     cdef Family family
-    cdef readonly double[::1] low, high
+    cdef Doubles room
+    cdef double* low
+    cdef double* high
     cdef public double y_low, y_high, eta_low, eta_high
 
     cdef double clip(self, Py_ssize_t j, double x) noexcept nogil

@@ -16,6 +16,7 @@ very end (a class, a count of 0), it is the estimate of Krichevsky and Trofimov 
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs
+from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import ANY, FINITE
 from cython.cimports.streamlasso.core.values import FIRST_ROWS
@@ -56,8 +57,9 @@ class Bounds(Stateful):
     def __cinit__(self, p: cython.Py_ssize_t, family):
         self.p = p
         self.family = family
-        self.low = np.zeros(p)
-        self.high = np.zeros(p)
+        self.room = Doubles(2 * p)
+        self.low = self.room.at
+        self.high = self.low + p
         self.y_low = self.y_high = 0.0
         self.eta_low, self.eta_high = -np.inf, np.inf
         self.n = 0
@@ -162,8 +164,7 @@ class Bounds(Stateful):
 
     def travel(self, tape):
         """The bounds of eta may be infinite."""
-        tape.doubles(cython.address(self.low[0]), self.p, FINITE)
-        tape.doubles(cython.address(self.high[0]), self.p, FINITE)
+        tape.doubles(self.low, 2 * self.p, FINITE)
         tape.number(cython.address(self.y_low), FINITE)
         tape.number(cython.address(self.y_high), FINITE)
         low: cython.double = tape.number(cython.address(self.eta_low), ANY)

@@ -12,9 +12,10 @@ cdef enum:
 @cython.final
 cdef class Calibration(Stateful):
     cdef Family family
-    cdef double[::1] decay
-    cdef readonly double[::1] losses
-    cdef readonly double[:, ::1] theta, A
+    # (a, b) and A of each rule, and how well nothing and they have predicted.
+    cdef double[2][2] theta
+    cdef double[2][3] A
+    cdef double[3] losses
 
     cdef void linear(self, double* shift, double* scale) noexcept nogil
     cdef double of(self, double eta) noexcept nogil

@@ -17,9 +17,10 @@ from cython.cimports.libc.math import exp, isfinite
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE
 
-from streamlasso.core.state import FIXED, array
+from streamlasso.core.state import array
 
-DECAYS = np.array([0.98, 0.995])
+#: The memories of the two rules.
+FAST, SLOW = cython.declare(cython.double, 0.98), cython.declare(cython.double, 0.995)
 LOSS_DECAY = cython.declare(cython.double, 0.998)
 #: The weight of no change, before the first row.
 NOTHING = cython.declare(cython.double, 0.9)
@@ -45,17 +46,15 @@ class Calibration(Stateful):
     """The rules, and how well they have predicted."""
 
     STATE = (
-        array("theta", FIXED, FIXED, exchanged=_other_shift),
-        array("A", FIXED, FIXED, exchanged=_other_products),
-        array("losses", FIXED),
+        array("theta", N_RULES, 2, exchanged=_other_shift),
+        array("A", N_RULES, 3, exchanged=_other_products),
+        array("losses", N_CHOICES),
     )
 
     def __cinit__(self, family):
         self.family = family
-        self.decay = DECAYS
-        self.theta = np.tile([1.0, 0.0], (N_RULES, 1))
-        self.A = np.zeros((N_RULES, 3))
-        self.losses = np.zeros(N_CHOICES)
+        for h in range(N_RULES):
+            self.theta[h][0] = 1.0
 
     def linear(self, shift, scale):
         """The calibrated eta is shift + scale eta."""
@@ -70,8 +69,8 @@ class Calibration(Stateful):
         for h in range(N_RULES):
             weight = (1.0 - NOTHING) / N_RULES * exp(least - self.losses[h + 1])
             total += weight
-            scale[0] += weight * self.theta[h, 0]
-            shift[0] += weight * self.theta[h, 1]
+            scale[0] += weight * self.theta[h][0]
+            shift[0] += weight * self.theta[h][1]
         scale[0] /= total
         shift[0] /= total
 
@@ -93,16 +92,16 @@ class Calibration(Stateful):
         return 0
 
     def _learn_rule(self, h, y, eta, weight):
-        theta: cython.p_double = cython.address(self.theta[h, 0])
-        A: cython.p_double = cython.address(self.A[h, 0])
+        theta: cython.p_double = self.theta[h]
+        A: cython.p_double = self.A[h]
         here: cython.double = theta[0] * eta + theta[1]
         slope: cython.double = weight * self.family.slope_at(y, here)
         curvature: cython.double = weight * max(self.family.curvature_at(y, here), LEAST_CURVATURE)
         determinant: cython.double
         self.losses[h + 1] = LOSS_DECAY * self.losses[h + 1] + weight * self.family.loss_at(y, here)
-        A[0] = self.decay[h] * A[0] + curvature * eta * eta
-        A[1] = self.decay[h] * A[1] + curvature * eta
-        A[2] = self.decay[h] * A[2] + curvature
+        A[0] = (FAST if h == 0 else SLOW) * A[0] + curvature * eta * eta
+        A[1] = (FAST if h == 0 else SLOW) * A[1] + curvature * eta
+        A[2] = (FAST if h == 0 else SLOW) * A[2] + curvature
         determinant = (A[0] + PRIOR) * (A[2] + PRIOR) - A[1] * A[1]
         theta[0] -= slope * ((A[2] + PRIOR) * eta - A[1]) / determinant
         theta[1] -= slope * ((A[0] + PRIOR) - A[1] * eta) / determinant
@@ -123,6 +122,6 @@ class Calibration(Stateful):
         self.see(y, eta, weight)
 
     def travel(self, tape):
-        tape.doubles(cython.address(self.theta[0, 0]), 2 * N_RULES, FINITE)
-        tape.doubles(cython.address(self.A[0, 0]), 3 * N_RULES, FINITE)
-        tape.doubles(cython.address(self.losses[0]), N_CHOICES, FINITE)
+        tape.doubles(self.theta[0], 2 * N_RULES, FINITE)
+        tape.doubles(self.A[0], 3 * N_RULES, FINITE)
+        tape.doubles(self.losses, N_CHOICES, FINITE)

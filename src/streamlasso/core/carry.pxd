@@ -28,10 +28,12 @@ cdef class Carry(Stateful):
     cdef Family family
     cdef bint scaled
     cdef public Py_ssize_t n_seen
-    cdef readonly double[::1] gate, lags
-    cdef double[::1] prior
-    cdef readonly double[:, ::1] theta, B
-    cdef readonly double[:, :, ::1] A
+    cdef double[4] gate
+    cdef double[4] prior
+    cdef double[2][5][5] A
+    cdef double[2][5] B
+    cdef double[2][5] theta
+    cdef double[4] lags
     cdef public double level_mean, eta_mean, residual_square, residual_weight
 
     cdef double offset(self, const double* lags, double eta) noexcept nogil

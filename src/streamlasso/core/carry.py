@@ -33,10 +33,11 @@ expectation in, and the offset fades as its own autoregression says.
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, exp, fabs, sqrt
+from cython.cimports.streamlasso.core.pointers import fill
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 
-from streamlasso.core.state import FIXED, Column, array, complement, numbers
+from streamlasso.core.state import Column, array, complement, numbers
 
 #: Rows before the first offset.
 FIRST_OFFSET = cython.declare(cython.Py_ssize_t, 20)
@@ -66,11 +67,11 @@ class Carry(Stateful):
     """The rules, their gate, and the residuals that the next offset is made of."""
 
     STATE = (
-        array("gate", FIXED),
-        array("A", FIXED, FIXED, FIXED),
-        array("B", FIXED, FIXED),
-        array("theta", FIXED, FIXED),
-        array("lags", FIXED, exchanged=_exchanged),
+        array("gate", N_CHOICES),
+        array("A", N_LEARNT, N_FEATURES, N_FEATURES),
+        array("B", N_LEARNT, N_FEATURES),
+        array("theta", N_LEARNT, N_FEATURES),
+        array("lags", N_LAGS, exchanged=_exchanged),
         numbers("means", Column("level_mean", complement), Column("eta_mean", np.negative)),
         numbers("scale", Column("residual_square"), Column("residual_weight")),
         numbers("seen", Column("n_seen"), dtype=np.int64),
@@ -79,12 +80,8 @@ class Carry(Stateful):
     def __cinit__(self, family):
         self.family = family
         self.scaled = family.has_scale
-        self.prior = np.array(GATE_PRIOR if self.scaled else GATE_PRIOR_OF_CLASSES)
-        self.gate = np.array(self.prior)
-        self.A = np.zeros((N_LEARNT, N_FEATURES, N_FEATURES))
-        self.B = np.zeros((N_LEARNT, N_FEATURES))
-        self.theta = np.zeros((N_LEARNT, N_FEATURES))
-        self.lags = np.zeros(N_LAGS)
+        fill(self.prior, N_CHOICES, GATE_PRIOR if self.scaled else GATE_PRIOR_OF_CLASSES)
+        fill(self.gate, N_CHOICES, GATE_PRIOR if self.scaled else GATE_PRIOR_OF_CLASSES)
 
     # --- the offset ---------------------------------------------------------------------------------------------
 
@@ -102,10 +99,10 @@ class Carry(Stateful):
 
     def linear(self, shift, scale):
         """For the next row, eta + offset = shift + scale eta."""
-        shift[0] = self.offset(cython.address(self.lags[0]), 0.0)
+        shift[0] = self.offset(self.lags, 0.0)
         scale[0] = 1.0
         if self.n_seen >= FIRST_OFFSET:
-            scale[0] += self.gate[LONG + 1] * self.theta[LONG, N_FEATURES - 1] - self.gate[PERSISTENCE + 1]
+            scale[0] += self.gate[LONG + 1] * self.theta[LONG][N_FEATURES - 1] - self.gate[PERSISTENCE + 1]
 
     def expect(self, lags, eta):
         """The residuals as they would be after a row whose response is its predicted mean."""
@@ -125,7 +122,7 @@ class Carry(Stateful):
         if h == PERSISTENCE:
             return (z[3] + self.level_mean) - (z[4] + self.eta_mean)
         for i in range(N_FEATURES if h == LONG else 1):
-            total += self.theta[h, i] * z[i]
+            total += self.theta[h][i] * z[i]
         return total
 
     def _advance(self, lags, y, eta):
@@ -176,7 +173,7 @@ class Carry(Stateful):
         for h in range(N_LEARNT):
             self._learn_rule(h, y, eta, weight, residual, z)
             self._solve(h)
-        self._advance(cython.address(self.lags[0]), y, eta)
+        self._advance(self.lags, y, eta)
         self.level_mean += (self.lags[LEVEL] - self.level_mean) / self.n_seen
         self.eta_mean += (eta - self.eta_mean) / self.n_seen
         return 0
@@ -205,8 +202,8 @@ class Carry(Stateful):
             target = offset - self.family.slope_at(y, eta + offset) / curvature
         for i in range(n):
             for j in range(n):
-                self.A[h, i, j] = r * self.A[h, i, j] + weight * curvature * z[i] * z[j]
-            self.B[h, i] = r * self.B[h, i] + weight * curvature * target * z[i]
+                self.A[h][i][j] = r * self.A[h][i][j] + weight * curvature * z[i] * z[j]
+            self.B[h][i] = r * self.B[h][i] + weight * curvature * target * z[i]
         return 0
 
     def _solve(self, h):
@@ -221,7 +218,7 @@ class Carry(Stateful):
         L: cython.double[N_FEATURES][N_FEATURES]
         for i in range(n):
             for j in range(i + 1):
-                L[i][j] = lift * self.A[h, i, i] + prior if i == j else self.A[h, i, j]
+                L[i][j] = lift * self.A[h][i][i] + prior if i == j else self.A[h][i][j]
                 for k in range(j):
                     L[i][j] -= L[i][k] * L[j][k]
                 if i == j:
@@ -229,21 +226,21 @@ class Carry(Stateful):
                 else:
                     L[i][j] /= L[j][j]
         for i in range(n):
-            self.theta[h, i] = self.B[h, i]
+            self.theta[h][i] = self.B[h][i]
             for k in range(i):
-                self.theta[h, i] -= L[i][k] * self.theta[h, k]
-            self.theta[h, i] /= L[i][i]
+                self.theta[h][i] -= L[i][k] * self.theta[h][k]
+            self.theta[h][i] /= L[i][i]
         for i in range(n - 1, -1, -1):
             for k in range(i + 1, n):
-                self.theta[h, i] -= L[k][i] * self.theta[h, k]
-            self.theta[h, i] /= L[i][i]
+                self.theta[h][i] -= L[k][i] * self.theta[h][k]
+            self.theta[h][i] /= L[i][i]
 
     def travel(self, tape):
-        tape.doubles(cython.address(self.gate[0]), N_CHOICES, WEIGHT)
-        tape.doubles(cython.address(self.A[0, 0, 0]), N_LEARNT * N_FEATURES * N_FEATURES, FINITE)
-        tape.doubles(cython.address(self.B[0, 0]), N_LEARNT * N_FEATURES, FINITE)
-        tape.doubles(cython.address(self.theta[0, 0]), N_LEARNT * N_FEATURES, FINITE)
-        tape.doubles(cython.address(self.lags[0]), N_LAGS, FINITE)
+        tape.doubles(self.gate, N_CHOICES, WEIGHT)
+        tape.doubles(self.A[0][0], N_LEARNT * N_FEATURES * N_FEATURES, FINITE)
+        tape.doubles(self.B[0], N_LEARNT * N_FEATURES, FINITE)
+        tape.doubles(self.theta[0], N_LEARNT * N_FEATURES, FINITE)
+        tape.doubles(self.lags, N_LAGS, FINITE)
         tape.number(cython.address(self.level_mean), FINITE)
         tape.number(cython.address(self.eta_mean), FINITE)
         tape.number(cython.address(self.residual_square), WEIGHT)

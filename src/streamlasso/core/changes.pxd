@@ -1,6 +1,7 @@
 cimport cython
 
 from streamlasso.core.moves cimport BETWEEN, LOSS, N_NOTES, N_PAST, N_RECENT, OFFSET, RESPONSE, SCORE, SURPRISE
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
@@ -25,10 +26,23 @@ cdef class Changes(Stateful):
     cdef readonly Py_ssize_t p
     cdef public double limit
     cdef bint scaled, whole, quadratic
-    cdef double[::1] shift, shift_share
-    cdef double[:, ::1] rank_value, rank_mean
-    cdef readonly double[::1] mean, variance, grown, errors, now, held
-    cdef readonly double[:, ::1] moved, usual, x, notes, past, found
+    cdef Doubles room
+    # By feature, those with an intercept p + 1; errors by row; moved and usual by feature and shift; x, notes and past
+    # by row.
+    cdef double* mean
+    cdef double* variance
+    cdef double* grown
+    cdef double* errors
+    cdef double* moved
+    cdef double* usual
+    cdef double* now
+    cdef double* held
+    cdef double* x
+    cdef double* notes
+    cdef double* past
+    # The changes that were found, and for how many there is room.
+    cdef double* found
+    cdef Py_ssize_t n_found
     cdef public double square, n_scale, information, level, deviation
     cdef public Py_ssize_t n, age, n_errors, n_held, count, alarm_row, alarm_feature
     cdef public int alarm_kind
@@ -58,3 +72,4 @@ cdef class Changes(Stateful):
     cdef Py_ssize_t _n_varied(self) noexcept nogil
     cdef int _raise_alarm(self) except -1 nogil
     cdef int _keep(self) except -1 nogil
+    cdef bint _make_room(self, Py_ssize_t n) noexcept nogil

@@ -43,15 +43,17 @@ next one; until then it is a preliminary answer.
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isfinite, log, sqrt
-from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.libc.stdlib import abort, free, realloc
+from cython.cimports.libc.string import memcpy, memmove, memset
 from cython.cimports.streamlasso.core.kernels import dot
+from cython.cimports.streamlasso.core.pointers import Doubles, copied, fill, in_doubles
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
+from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
 from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
 from streamlasso.core.attribution import exchanged_records, unpacked_change
 from streamlasso.core.moves import N_FIELDS, Moves
-from streamlasso.core.state import FEATURES, FIXED, ROWS, WITH_INTERCEPT, Column, array, numbers
+from streamlasso.core.state import FEATURES, ROWS, WITH_INTERCEPT, Column, array, numbers
 
 POWERS = np.array([0.33, 0.6, 0.75, 0.875])
 SHIFTS = np.array([0.5, -0.5, 1.0, -1.0])
@@ -101,7 +103,13 @@ def _shift_shares():
     return 1.0 / ((1.0 + np.clip(exponent, LEAST, MOST) / 8.0) ** 8 @ (weight / weight.sum()))
 
 
-RANK_VALUES, RANK_MEANS, SHIFT_SHARES = _rank_values(), _rank_means(), _shift_shares()
+#: The tables, for compiled code: one row after the other.
+SHIFT = cython.declare(Doubles, in_doubles(SHIFTS))
+RANK_VALUE = cython.declare(Doubles, in_doubles(_rank_values()))
+RANK_MEAN = cython.declare(Doubles, in_doubles(_rank_means()))
+SHIFT_SHARE = cython.declare(Doubles, in_doubles(_shift_shares()))
+#: The numbers of a change that was found.
+RECORD = cython.declare(cython.Py_ssize_t, N_FIELDS)
 
 
 def _other_sign(values):
@@ -119,18 +127,18 @@ class Changes(Stateful):
     """The changes of one model's stream. Without a family it is a sequence of errors, and there are no features."""
 
     STATE = (
-        array("found", ROWS, FIXED, exchanged=exchanged_records),
+        array("found", ROWS, N_FIELDS, exchanged=exchanged_records),
         array("mean", FEATURES),
         array("variance", FEATURES),
-        array("grown", FIXED),
-        array("errors", FIXED),
-        array("moved", WITH_INTERCEPT, FIXED, exchanged=_other_sign),
-        array("usual", WITH_INTERCEPT, FIXED, new=1.0, exchanged=_other_sign),
+        array("grown", N_POWERS),
+        array("errors", N_ERRORS),
+        array("moved", WITH_INTERCEPT, N_SHIFTS, exchanged=_other_sign),
+        array("usual", WITH_INTERCEPT, N_SHIFTS, new=1.0, exchanged=_other_sign),
         array("now", WITH_INTERCEPT, exchanged=np.negative),
         array("held", WITH_INTERCEPT, exchanged=np.negative),
-        array("x", FIXED, FEATURES),
-        array("notes", FIXED, FIXED, exchanged=_other_notes),
-        array("past", FIXED, WITH_INTERCEPT, exchanged=np.negative),
+        array("x", N_RECENT, FEATURES),
+        array("notes", N_RECENT, N_NOTES, exchanged=_other_notes),
+        array("past", N_PAST, WITH_INTERCEPT, exchanged=np.negative),
         numbers(
             "scale", Column("square"), Column("n_scale"), Column("information"), Column("level"), Column("deviation")
         ),
@@ -147,26 +155,37 @@ class Changes(Stateful):
         ),
     )
 
-    def __cinit__(self, p: int, family, false_alarms: float):
+    def __cinit__(self, p: cython.Py_ssize_t, family, false_alarms: float):
         self.p = p
         self.family = family
         self.limit = 1e4 / false_alarms
         self.scaled = family is None or family.has_scale
         self.whole = family is not None and family.whole
         self.quadratic = family is None or family.quadratic
-        self.shift = SHIFTS
-        self.rank_value, self.rank_mean, self.shift_share = RANK_VALUES, RANK_MEANS, SHIFT_SHARES
-        self.mean, self.variance = np.zeros(p), np.zeros(p)
-        self.grown, self.errors = np.zeros(N_POWERS), np.zeros(N_ERRORS)
-        self.moved, self.usual = np.zeros((p + 1, N_SHIFTS)), np.ones((p + 1, N_SHIFTS))
-        self.now, self.held = np.zeros(p + 1), np.zeros(p + 1)
-        self.x, self.notes = np.zeros((N_RECENT, p)), np.zeros((N_RECENT, N_NOTES))
-        self.past = np.zeros((N_PAST, p + 1))
-        self.found = np.zeros((MOST_KEPT, N_FIELDS))
+        self.room = Doubles(
+            2 * p + N_POWERS + N_ERRORS + (2 * N_SHIFTS + 2 + N_PAST) * (p + 1) + N_RECENT * (p + N_NOTES)
+        )
+        self.mean = self.room.at
+        self.variance = self.mean + p
+        self.grown = self.variance + p
+        self.errors = self.grown + N_POWERS
+        self.moved = self.errors + N_ERRORS
+        self.usual = self.moved + N_SHIFTS * (p + 1)
+        self.now = self.usual + N_SHIFTS * (p + 1)
+        self.held = self.now + p + 1
+        self.x = self.held + p + 1
+        self.notes = self.x + N_RECENT * p
+        self.past = self.notes + N_RECENT * N_NOTES
+        fill(self.usual, N_SHIFTS * (p + 1), np.ones(N_SHIFTS * (p + 1)))
+        self.found = cython.NULL
+        self.n_found = 0
         self.square = self.n_scale = self.information = self.level = self.deviation = 0.0
         self.n = self.n_errors = self.n_held = self.count = self.alarm_row = self.alarm_feature = 0
         self.alarm_kind = NONE
         self.age = -START
+
+    def __dealloc__(self):
+        free(self.found)
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
@@ -179,12 +198,12 @@ class Changes(Stateful):
         self.restarted = False
         if not weight > 0.0:
             return 0
-        offset = eta - self._linear(cython.address(self.now[0]), x)
+        offset = eta - self._linear(self.now, x)
         self._residual(y, eta)
         if not isfinite(self.residual * self.residual) or not isfinite(offset) or not isfinite(loss):
             return 0
         if self.n % BETWEEN == 0:
-            self._copy(cython.address(self.past[(self.n // BETWEEN) % N_PAST, 0]), cython.address(self.now[0]))
+            self._copy(self.past + (self.n // BETWEEN) % N_PAST * (self.p + 1), self.now)
         if self.n >= FIRST_ROWS or self.family is None:
             self.evidence = self.largest = 0.0
             self.age += 1
@@ -192,7 +211,7 @@ class Changes(Stateful):
                 score = self._compare_moved(x)
             self._follow_scale()
             if self.n_held > 0:
-                self._residual(y, offset + self._linear(cython.address(self.held[0]), x))
+                self._residual(y, offset + self._linear(self.held, x))
             error = self._error(y)
             surprise = self._compare_grown(error)
             self.errors[self.n_errors % N_ERRORS] = error
@@ -257,7 +276,7 @@ class Changes(Stateful):
         twice += self._twice_larger(error, 0, max(first + n - N_ERRORS, 0))
         for q in range(N_POWERS):
             self.grown[q] += SHARE / N_POWERS
-            self.grown[q] *= self.rank_value[q, twice] / self.rank_mean[q, n + 1]
+            self.grown[q] *= RANK_VALUE.at[q * (2 * N_BEFORE + 3) + twice] / RANK_MEAN.at[q * (N_BEFORE + 2) + n + 1]
             if self.age <= 0:
                 self.grown[q] = 0.0
             total += self.grown[q]
@@ -269,7 +288,7 @@ class Changes(Stateful):
         """Twice the number of errors here that are larger; equal ones count half."""
         i: cython.Py_ssize_t
         twice: cython.Py_ssize_t = 0
-        errors: cython.p_double = cython.address(self.errors[0])
+        errors: cython.p_double = self.errors
         for i in range(start, stop):
             twice += (errors[i] > error) + (errors[i] >= error)
         return twice
@@ -280,7 +299,7 @@ class Changes(Stateful):
             self.n_held = 0
             return
         if self.n_held == 0:
-            self._copy(cython.address(self.held[0]), cython.address(self.now[0]))
+            self._copy(self.held, self.now)
         self.n_held += 1
 
     def _compare_moved(self, x):
@@ -308,13 +327,13 @@ class Changes(Stateful):
         weight: cython.double
         total: cython.double = 0.0
         share: cython.double[N_SHIFTS]
-        shift: cython.p_double = cython.address(self.shift[0])
-        usual: cython.p_double = cython.address(self.usual[j, 0])
-        moved: cython.p_double = cython.address(self.moved[j, 0])
+        shift: cython.p_double = SHIFT.at
+        usual: cython.p_double = self.usual + j * N_SHIFTS
+        moved: cython.p_double = self.moved + j * N_SHIFTS
         z = min(max(z, -BOUND), BOUND)
         weight = min(z * z, 1.0)
         for k in range(0, N_SHIFTS, 2):
-            share[k] = self.shift_share[cython.cast(cython.Py_ssize_t, fabs(shift[k] * z) * STEPS + 0.5)]
+            share[k] = SHIFT_SHARE.at[cython.cast(cython.Py_ssize_t, fabs(shift[k] * z) * STEPS + 0.5)]
             share[k + 1] = share[k]
         for k in range(N_SHIFTS):
             b = shift[k] * z
@@ -367,13 +386,14 @@ class Changes(Stateful):
     def _note(self, x, y, offset, loss, score, surprise):
         """What may be asked about the row after an alarm."""
         slot: cython.Py_ssize_t = self.n % N_RECENT
+        notes: cython.p_double = self.notes + slot * N_NOTES
         if self.p > 0:
-            memcpy(cython.address(self.x[slot, 0]), x, self.p * cython.sizeof(cython.double))
-        self.notes[slot, RESPONSE] = y
-        self.notes[slot, OFFSET] = offset
-        self.notes[slot, LOSS] = loss
-        self.notes[slot, SCORE] = score
-        self.notes[slot, SURPRISE] = surprise
+            memcpy(self.x + slot * self.p, x, self.p * cython.sizeof(cython.double))
+        notes[RESPONSE] = y
+        notes[OFFSET] = offset
+        notes[LOSS] = loss
+        notes[SCORE] = score
+        notes[SURPRISE] = surprise
 
     # --- alarms -------------------------------------------------------------------------------------------------
 
@@ -382,8 +402,8 @@ class Changes(Stateful):
         if self.alarm_kind != NONE:
             self._keep()
         self.alarm_kind, self.alarm_row, self.alarm_feature = self.kind, self.n - 1, self.feature
-        memset(cython.address(self.grown[0]), 0, N_POWERS * cython.sizeof(cython.double))
-        memset(cython.address(self.moved[0, 0]), 0, N_SHIFTS * (self.p + 1) * cython.sizeof(cython.double))
+        memset(self.grown, 0, N_POWERS * cython.sizeof(cython.double))
+        memset(self.moved, 0, N_SHIFTS * (self.p + 1) * cython.sizeof(cython.double))
         self.age = -PAUSE - min(self._n_varied(), MOST_MORE)
         self.n_errors = self.n_held = 0
         self.n_scale = min(self.n_scale, 10.0)
@@ -401,13 +421,27 @@ class Changes(Stateful):
     def _keep(self):
         """The last alarm is a change that was found."""
         with cython.gil:
+            record = self._last_record()
             if self.count == MOST_KEPT:
-                np.asarray(self.found)[:] = np.roll(self.found, -1, axis=0)
                 self.count -= 1
-            self._write_last(self.found[self.count])
+                memmove(self.found, self.found + RECORD, self.count * RECORD * cython.sizeof(cython.double))
+            elif not self._make_room(self.count + 1):
+                raise MemoryError
+            fill(self.found + self.count * RECORD, RECORD, record)
             self.count += 1
             self.alarm_kind = NONE
         return 0
+
+    def _make_room(self, n):
+        """For n changes; most streams have none. False where there is no memory."""
+        found: cython.p_double
+        if n > self.n_found:
+            found = cython.cast(cython.p_double, realloc(self.found, n * RECORD * cython.sizeof(cython.double)))
+            if found == cython.NULL:
+                return False
+            self.found = found
+            self.n_found = n
+        return True
 
     def watch(self, X: cython.const[cython.double][:, ::1], y, eta, loss, models: cython.const[cython.double][:, ::1]):
         """Rows, their predictions and losses, and the models after each; the rows that raised an alarm."""
@@ -420,7 +454,7 @@ class Changes(Stateful):
             self.see(cython.address(X[i, 0]), ys[i], etas[i], losses[i], 1.0)
             if self.restarted:
                 found.append(i)
-            self._copy(cython.address(self.now[0]), cython.address(models[i, 0]))
+            self._copy(self.now, cython.address(models[i, 0]))
         return found
 
     def update(self, x: cython.double):
@@ -430,7 +464,7 @@ class Changes(Stateful):
         self.see(cython.NULL, x, self.now[0], 0.0, 1.0)
         if self.restarted:
             since = max(self._last().row, self.n - N_RECENT)
-            recent = np.array(self.notes)[np.arange(since, self.n) % N_RECENT, RESPONSE]
+            recent = self.rows_kept()[1][np.arange(since, self.n) % N_RECENT, RESPONSE]
             self.now[0], self.n_scale = recent.mean(), len(recent)
         else:
             self.now[0] += (x - self.now[0]) / min(max(self.n_scale, 1.0), MEAN_ROWS)
@@ -445,39 +479,46 @@ class Changes(Stateful):
 
     def list(self):
         """The changes that were found, oldest first; MOST_KEPT and the one that is being looked at."""
-        kept = [unpacked_change(record) for record in np.array(self.found)[: self.count]]
-        return kept + ([self._last()] if self.alarm_kind != NONE else [])
+        kept = copied(self.found, self.count * RECORD).reshape(self.count, RECORD)
+        return [unpacked_change(record) for record in kept] + ([self._last()] if self.alarm_kind != NONE else [])
+
+    @property
+    def most_kept(self):
+        return MOST_KEPT
+
+    def evidence_so_far(self):
+        """That errors grew, by power; and that they go with a feature, the intercept first, by shift."""
+        moved = copied(self.moved, (self.p + 1) * N_SHIFTS)
+        return copied(self.grown, N_POWERS), moved.reshape(self.p + 1, N_SHIFTS)
+
+    def rows_kept(self):
+        """The features and the notes of the newest rows, row i in the place i % N_RECENT."""
+        x, notes = copied(self.x, N_RECENT * self.p), copied(self.notes, N_RECENT * N_NOTES)
+        return x.reshape(N_RECENT, self.p), notes.reshape(N_RECENT, N_NOTES)
 
     def _last(self):
         """What the rows that are kept say about the last alarm."""
-        record = np.zeros(N_FIELDS)
-        self._write_last(record)
-        return unpacked_change(record)
+        return unpacked_change(self._last_record())
 
-    def _write_last(self, record):
+    def _last_record(self):
         feature = self.alarm_feature if self.alarm_kind == BY_SCORE else -1
-        previous = self.found[self.count - 1, 0] if self.count > 0 else 0.0
-        moves = Moves(self.x, self.notes, self.past, self.n, self.family, self.mean)
-        moves.find(self.now, self.alarm_row, feature, previous).write(record)
+        previous = self.found[(self.count - 1) * RECORD] if self.count > 0 else 0.0
+        past = copied(self.past, N_PAST * (self.p + 1)).reshape(N_PAST, self.p + 1)
+        moves = Moves(*self.rows_kept(), past, self.n, self.family, copied(self.mean, self.p))
+        record = np.zeros(RECORD)
+        moves.find(copied(self.now, self.p + 1), self.alarm_row, feature, previous).write(record)
+        return record
 
     def travel(self, tape):
+        """Arrays that lie side by side, and whose numbers are of one kind, go together."""
         n: cython.Py_ssize_t = tape.rows(cython.address(self.count), MOST_KEPT)
         p: cython.Py_ssize_t = self.p
-        if n > 0:
-            tape.doubles(cython.address(self.found[0, 0]), n * self.found.shape[1], FINITE)
-        if p > 0:
-            tape.doubles(cython.address(self.mean[0]), p, FINITE)
-            tape.doubles(cython.address(self.variance[0]), p, WEIGHT)
-        tape.doubles(cython.address(self.grown[0]), N_POWERS, WEIGHT)
-        tape.doubles(cython.address(self.errors[0]), N_ERRORS, WEIGHT)
-        tape.doubles(cython.address(self.moved[0, 0]), N_SHIFTS * (p + 1), WEIGHT)
-        tape.doubles(cython.address(self.usual[0, 0]), N_SHIFTS * (p + 1), WEIGHT)
-        tape.doubles(cython.address(self.now[0]), p + 1, FINITE)
-        tape.doubles(cython.address(self.held[0]), p + 1, FINITE)
-        if p > 0:
-            tape.doubles(cython.address(self.x[0, 0]), N_RECENT * p, FINITE)
-        tape.doubles(cython.address(self.notes[0, 0]), N_RECENT * N_NOTES, FINITE)
-        tape.doubles(cython.address(self.past[0, 0]), N_PAST * (p + 1), FINITE)
+        if tape.mode == READ and not self._make_room(n):
+            abort()
+        tape.doubles(self.found, n * RECORD, FINITE)
+        tape.doubles(self.mean, p, FINITE)
+        tape.doubles(self.variance, p + N_POWERS + N_ERRORS + 2 * N_SHIFTS * (p + 1), WEIGHT)
+        tape.doubles(self.now, (2 + N_PAST) * (p + 1) + N_RECENT * (p + N_NOTES), FINITE)
         tape.number(cython.address(self.square), WEIGHT)
         tape.number(cython.address(self.n_scale), WEIGHT)
         tape.number(cython.address(self.information), WEIGHT)

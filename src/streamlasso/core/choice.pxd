@@ -1,6 +1,6 @@
 cimport cython
 
-from streamlasso.core.pointers cimport Pointers
+from streamlasso.core.pointers cimport Doubles, Pointers
 from streamlasso.core.shares cimport Shares
 from streamlasso.core.state cimport Stateful
 
@@ -10,13 +10,15 @@ cdef class Choice(Stateful):
     cdef Shares shares
     cdef Pointers each
     cdef Py_ssize_t p
-    cdef signed char[::1] sparse
-    # Whether the first expert of a group has no features; whether there is such a group.
-    cdef signed char[::1] begins_empty
+    cdef Doubles room
+    # Of each group: whether its experts are sparse, whether the first has no features; whether there is such a group.
+    cdef signed char* sparse
+    cdef signed char* begins_empty
     cdef bint has_empty
     # Of each feature: whether it matters, and whether an expert uses it; the weights of one expert alone.
-    cdef signed char[::1] matters, used
-    cdef double[::1] only
+    cdef signed char* matters
+    cdef signed char* used
+    cdef double* only
     cdef Py_ssize_t n_matter
     cdef public Py_ssize_t held
     # The group that a tape had: what is to be read is looked at first.

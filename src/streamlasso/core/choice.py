@@ -33,7 +33,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.experts.base import Experts
-from cython.cimports.streamlasso.core.pointers import Pointers
+from cython.cimports.streamlasso.core.pointers import Doubles, Pointers
 from cython.cimports.streamlasso.core.state import Stateful
 
 from streamlasso.core.state import Column, numbers
@@ -54,18 +54,24 @@ class Choice(Stateful):
 
     def __cinit__(self, shares, groups, p: cython.Py_ssize_t):
         self.shares = shares
+        m: cython.Py_ssize_t
+        M: cython.Py_ssize_t = len(groups)
         self.each = Pointers(groups)
         self.p = p
-        self.sparse = np.array([group.sparse for group in groups], dtype=np.int8)
-        self.begins_empty = np.array([group.first_is_empty for group in groups], dtype=np.int8)
-        self.has_empty = bool(np.any(self.begins_empty))
-        self.matters = np.zeros(p, dtype=np.int8)
-        self.used = np.zeros(p, dtype=np.int8)
-        self.only = np.zeros(max(group.n for group in groups))
+        self.room = Doubles(self.shares.K + (2 * M + 2 * p + 7) // 8)
+        self.only = self.room.at
+        self.sparse = cython.cast(cython.pointer[cython.schar], self.only + self.shares.K)
+        self.begins_empty = self.sparse + M
+        self.matters = self.begins_empty + M
+        self.used = self.matters + p
+        for m in range(M):
+            self.sparse[m] = groups[m].sparse
+            self.begins_empty[m] = groups[m].first_is_empty
+        self.has_empty = any(group.first_is_empty for group in groups)
         self.n_matter = 0
         self.held = -1
-        effect: cython.double[::1] = np.zeros(p)
-        self.update(cython.address(effect[0]))
+        effect: Doubles = Doubles(p)
+        self.update(effect.at)
 
     def update(self, effect):
         """After a row, by the weights that there are now and the sizes of the effects in the average."""
@@ -179,11 +185,11 @@ class Choice(Stateful):
         k: cython.Py_ssize_t = e - self.shares.first[m]
         size: cython.Py_ssize_t
         both: cython.int = 0
-        used: cython.pointer[cython.schar] = cython.address(self.used[0])
-        matters: cython.pointer[cython.schar] = cython.address(self.matters[0])
+        used: cython.pointer[cython.schar] = self.used
+        matters: cython.pointer[cython.schar] = self.matters
         memset(used, 0, self.p)
         self.only[k] = 1.0
-        size = cython.cast(Experts, self.each.at[m]).mark(cython.address(self.only[0]), used)
+        size = cython.cast(Experts, self.each.at[m]).mark(self.only, used)
         self.only[k] = 0.0
         for j in range(self.p):
             both += used[j] & matters[j]

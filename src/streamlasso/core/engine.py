@@ -204,7 +204,7 @@ class Engine(Stateful):
                 self.changes.see(X + i * self.p, y[i], out[i].eta, out[i].loss, weight_of(w, i))
                 learnt = learnt or weight_of(w, i) > 0.0
         if learnt:
-            self.write_outline(cython.address(self.changes.now[0]))
+            self.write_outline(self.changes.now)
         return 0
 
     def _step(self, n, X, y, w, out):

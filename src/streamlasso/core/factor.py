@@ -13,7 +13,7 @@ costs O(k^2):
 """
 
 import cython
-from cython.cimports.libc.stdlib import abort, calloc, free, malloc
+from cython.cimports.libc.stdlib import abort, free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.kernels import (
     axpy,
@@ -26,6 +26,7 @@ from cython.cimports.streamlasso.core.kernels import (
     long_solve_lower,
     long_solve_upper,
 )
+from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, POSITIVE, READ
 
 #: Loops in fours pay for as many numbers.
@@ -33,63 +34,52 @@ LONG = cython.declare(cython.Py_ssize_t, 24)
 
 
 @cython.cclass
-class Factor:
-    """U'DU = H_A for a block of up to `n` features; D is kept beside U, with its inverse."""
+class Factor(Stateful):
+    """U'DU = H_A for a block of k features, up to p; D is kept beside U, with its inverse.
 
-    def __cinit__(self, n: cython.Py_ssize_t):
-        self.n = n
+    There is `room` for as many members; where k is larger, they are listed only, and have no columns here.
+    """
+
+    def __cinit__(self, p: cython.Py_ssize_t, *args):
+        self.p = p
         self.room = self.k = 0
-        self.d = cython.cast(cython.p_double, calloc(2 * max(n, 1), cython.sizeof(cython.double)))
-        if self.d == cython.NULL:
-            raise MemoryError
-        self.inverse = self.d + n
 
     def __dealloc__(self):
         free(self.d)
-        free(self.U)
-
-    def row(self, i):
-        """The i-th row of U."""
-        return self.U + i * self.room
 
     def _make_room(self, k):
-        """For k members, and some more; most blocks stay much smaller than n. False where there is no memory."""
+        """For k members, and some more; most blocks stay much smaller than p. False where there is no memory."""
         i: cython.Py_ssize_t
-        room: cython.Py_ssize_t = min(self.n + 2, max(k, self.room + max(self.room // 4, 4)))
+        room: cython.Py_ssize_t = min(self.p + 2, max(k, self.room + max(self.room // 4, 2)))
         kept: cython.Py_ssize_t = min(self.k, self.room)
         if k <= self.room:
             return True
-        U: cython.p_double = cython.cast(cython.p_double, malloc(room * room * cython.sizeof(cython.double)))
-        if U == cython.NULL:
+        d: cython.p_double = cython.cast(cython.p_double, malloc((room + 2) * room * cython.sizeof(cython.double)))
+        if d == cython.NULL:
             return False
         for i in range(kept):
-            memcpy(U + i * room + i, self.row(i) + i, (kept - i) * cython.sizeof(cython.double))
-        free(self.U)
-        self.U = U
+            d[i] = self.d[i]
+            d[room + i] = self.d[self.room + i]
+            memcpy(d + (2 + i) * room + i, self.row(i) + i, (kept - i) * cython.sizeof(cython.double))
+        free(self.d)
+        self.d = d
         self.room = room
         return True
 
-    def clear(self):
-        self.k = 0
-
     def give_back(self):
-        """The memory of U, which is made anew before it is used; the members stay listed."""
-        free(self.U)
-        self.U = cython.NULL
+        """The memory of D and U, which are made anew before they are used; the members stay listed."""
+        free(self.d)
+        self.d = cython.NULL
         self.room = 0
-
-    def reserve(self, k):
-        """Room for k members in one piece, if there is memory."""
-        self._make_room(k)
 
     def scale(self, factor):
         """H_A times factor."""
         i: cython.Py_ssize_t
-        for i in range(self.k):
+        for i in range(self.k if self.k <= self.room else 0):
             self.d[i] *= factor
-            self.inverse[i] /= factor
+            self.d[self.room + i] /= factor
 
-    def append(self, column, diagonal, tolerance):
+    def _append_column(self, column, diagonal, tolerance):
         """Enter a feature with the column H_Aj, which is overwritten; returns its pivot `delta`, and enters nothing
         where `delta <= tolerance * diagonal`: the feature is then a combination of the members."""
         i: cython.Py_ssize_t
@@ -99,13 +89,13 @@ class Factor:
             return 0.0
         self._solve_lower(column)
         for i in range(k):
-            delta -= column[i] * column[i] * self.inverse[i]
+            delta -= column[i] * column[i] * self.d[self.room + i]
         if not delta > tolerance * diagonal:
             return delta
         for i in range(k):
-            self.row(i)[k] = column[i] * self.inverse[i]
+            self.row(i)[k] = column[i] * self.d[self.room + i]
         self.d[k] = delta
-        self.inverse[k] = 1.0 / delta
+        self.d[self.room + k] = 1.0 / delta
         self.k = k + 1
         return delta
 
@@ -113,22 +103,19 @@ class Factor:
         """Undo the last append."""
         self.k -= 1
 
-    def drop(self, q):
-        """Take the q-th member out. Members that were listed without their columns have nothing here."""
+    def _drop_column(self, q, work):
+        """Take the q-th member out; there is room for p numbers in `work`."""
         i: cython.Py_ssize_t
         m: cython.Py_ssize_t = self.k - 1
         weight: cython.double = self.d[q]
-        if self.k > self.room:
-            self.k = m
-            return
         for i in range(q, m):
-            self.work[i] = self.row(q)[i + 1]
+            work[i] = self.row(q)[i + 1]
         for i in range(q, m):
             self.d[i] = self.d[i + 1]
-            self.inverse[i] = self.inverse[i + 1]
-        drop_column(self.k, q, self.room, self.U)
+            self.d[self.room + i] = self.d[self.room + i + 1]
+        drop_column(self.k, q, self.room, self.row(0))
         self.k = m
-        self._update_from(q, self.work, weight)
+        self._update_from(q, work, weight)
 
     def update(self, x):
         """H_A + x x'; x is overwritten."""
@@ -158,14 +145,14 @@ class Factor:
             beta = a * p * inverse
             a *= self.d[i] * inverse
             self.d[i] = d
-            self.inverse[i] = inverse
+            self.d[self.room + i] = inverse
             if self.k - i > LONG:
                 long_eliminate(self.k - i - 1, p, beta, self.row(i) + i + 1, x + i + 1)
             else:
                 eliminate(self.k - i - 1, p, beta, self.row(i) + i + 1, x + i + 1)
         return True
 
-    def solve(self, b):
+    def solve_block(self, b):
         """b <- H_A^{-1} b, four rows at a time."""
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t = self.k
@@ -176,9 +163,9 @@ class Factor:
             return
         self._solve_lower(b)
         for i in range(k):
-            b[i] *= self.inverse[i]
+            b[i] *= self.d[self.room + i]
         if k >= LONG:
-            long_solve_upper(k, ld, self.U, b)
+            long_solve_upper(k, ld, self.row(0), b)
             return
         i = k - 4
         while i >= 0:
@@ -202,7 +189,7 @@ class Factor:
         row: cython.p_double
         a: cython.double[4]
         if k >= LONG:
-            long_solve_lower(k, ld, self.U, b)
+            long_solve_lower(k, ld, self.row(0), b)
             return
         while i + 3 < k:
             row = self.row(i)
@@ -220,14 +207,16 @@ class Factor:
             axpy(k - i - 1, -b[i], self.row(i) + i + 1, b + i + 1)
             i += 1
 
-    def travel(self, tape):
+    def _travel_factor(self, tape):
         """D, then the rows of U right of the diagonal; how many there are is known by then."""
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t = tape.n_rows
+        if k == 0:
+            return
         if tape.mode == READ and not self._make_room(k):
             abort()
         tape.doubles(self.d, k, POSITIVE)
-        tape.triangle(self.U, k, self.room, FINITE)
+        tape.triangle(self.row(0), k, self.room, FINITE)
         if tape.mode == READ:
             for i in range(k):
-                self.inverse[i] = 1.0 / self.d[i]
+                self.d[self.room + i] = 1.0 / self.d[i]

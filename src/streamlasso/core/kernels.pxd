@@ -537,26 +537,63 @@ cdef extern from *:
                 y[j] -= a[i] * (rows[i * p + j] - origin[j]);
     }
 
-    /* x - x is 0 where x is finite, and not a number where it is not. */
+    /* x - x is 0 where x is finite, and not a number where it is not. Sums wait for one another: there are four. */
     STREAMLASSO_WIDE
     static int streamlasso_all_finite(Py_ssize_t n, const double *x) {
-        SPREAD(s, 0.0);
-        SPREAD(t, 0.0);
+        SPREAD(s0, 0.0);
+        SPREAD(s1, 0.0);
+        SPREAD(s2, 0.0);
+        SPREAD(s3, 0.0);
         double rest = 0.0;
         Py_ssize_t i = 0;
-        for (; i + 7 < n; i += 8) {
-            LOAD(u, x + i);
-            LOAD(v, x + i + 4);
-            LOAD(w, x + i);
-            LOAD(z, x + i + 4);
-            LESS(u, w);
-            LESS(v, z);
-            LESS(s, u);
-            LESS(t, v);
+        for (; i + 15 < n; i += 16) {
+            LOAD(t, x + i);
+            LOAD(u, x + i + 4);
+            LOAD(v, x + i + 8);
+            LOAD(w, x + i + 12);
+            LESS(t, t);
+            LESS(u, u);
+            LESS(v, v);
+            LESS(w, w);
+            LESS(s0, t);
+            LESS(s1, u);
+            LESS(s2, v);
+            LESS(s3, w);
+        }
+        for (; i + 3 < n; i += 4) {
+            LOAD(t, x + i);
+            LESS(t, t);
+            LESS(s0, t);
         }
         for (; i < n; i++)
             rest += x[i] - x[i];
-        return (SUM(s) + SUM(t)) + rest == 0.0;
+        return ((SUM(s0) + SUM(s1)) + (SUM(s2) + SUM(s3))) + rest == 0.0;
+    }
+
+    STREAMLASSO_WIDE
+    static int streamlasso_all_weights(Py_ssize_t n, const double *x) {
+        int64_t found = 0;
+        for (Py_ssize_t i = 0; i < n; i++)
+            found |= !(x[i] >= 0.0) | !(x[i] <= 1.7976931348623157e308);
+        return found == 0;
+    }
+
+    /* 1 and -1 are equal but for their first bit. */
+    STREAMLASSO_PART int streamlasso_all_signs(Py_ssize_t n, const double *x) {
+        uint64_t found = 0;
+        for (Py_ssize_t i = 0; i < n; i++) {
+            uint64_t bits;
+            memcpy(&bits, x + i, sizeof(bits));
+            found |= (bits << 1) ^ ((uint64_t)0x3ff0000000000000 << 1);
+        }
+        return found == 0;
+    }
+
+    STREAMLASSO_PART int streamlasso_all_within(Py_ssize_t n, const Py_ssize_t *x, Py_ssize_t first, Py_ssize_t end) {
+        int found = 0;
+        for (Py_ssize_t i = 0; i < n; i++)
+            found |= (size_t)x[i] - (size_t)first >= (size_t)end - (size_t)first;
+        return found == 0;
     }
 
     STREAMLASSO_WIDE
@@ -1336,6 +1373,12 @@ cdef extern from *:
     ) noexcept nogil
     #: Whether all n numbers are finite
     bint all_finite "streamlasso_all_finite"(Py_ssize_t n, const double* x) noexcept nogil
+    #: Whether all n numbers are 0 or larger, and finite; are 1 or -1; or are integers from `first` to `end - 1`
+    bint all_weights "streamlasso_all_weights"(Py_ssize_t n, const double* x) noexcept nogil
+    bint all_signs "streamlasso_all_signs"(Py_ssize_t n, const double* x) noexcept nogil
+    bint all_within "streamlasso_all_within"(
+        Py_ssize_t n, const Py_ssize_t* x, Py_ssize_t first, Py_ssize_t end
+    ) noexcept nogil
     #: Whether any |g_i| > tau_i + tol_i
     bint any_beyond "streamlasso_any_beyond"(
         Py_ssize_t n, const double* g, const double* tau, const double* tol

@@ -27,7 +27,7 @@ from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.engine import unpacked
 from streamlasso.core.objective import problem_of
-from streamlasso.core.state import FIXED, Column, array, numbers
+from streamlasso.core.state import Column, array, numbers
 
 #: lam stays at lam_max, where the model is empty, for FIRST_ROWS, then starts at this share of it: after two rows all
 #: standardised features are perfectly correlated with the response, and a model of one of them predicts anything.
@@ -45,7 +45,7 @@ class Learner(Engine):
     """One model on one stream. All settings are checked by the faces; see `streamlasso.RAPRegressor`."""
 
     STATE = (
-        array("tuner", FIXED, attribute="tuner_state"),
+        array("tuner", "n_tuner", attribute="tuner_state"),
         numbers("lam", Column("lam")),
         numbers("seen", Column("n_seen"), Column("code"), Column("started"), dtype=np.int64),
     )
@@ -216,7 +216,7 @@ class Learner(Engine):
     def _n_active(self):
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
-        for i in range(self.objective.active.factor.k):
+        for i in range(self.objective.active.k):
             if self.objective.active.b[i] != 0.0:
                 n += 1
         return n
@@ -229,10 +229,15 @@ class Learner(Engine):
         model[0] = self.objective.intercept
         for q in range(self.p):
             model[1 + q] = 0.0
-        for q in range(self.objective.active.factor.k):
+        for q in range(self.objective.active.k):
             model[1 + self.objective.active.members[q]] = self.objective.active.b[q]
 
     # --- what a person wants to see -----------------------------------------------------------------------------
+
+    @property
+    def n_tuner(self):
+        """The numbers that the tuner keeps."""
+        return self.tuner_state.shape[0]
 
     @property
     def lam_max(self):

@@ -5,7 +5,7 @@ from streamlasso.core.bounds cimport Bounds
 from streamlasso.core.carry cimport Carry
 from streamlasso.core.choice cimport Choice
 from streamlasso.core.engine cimport Engine
-from streamlasso.core.pointers cimport Pointers
+from streamlasso.core.pointers cimport Doubles, Pointers
 from streamlasso.core.calibration cimport Calibration
 from streamlasso.core.relevance cimport Relevance
 from streamlasso.core.shares cimport Shares
@@ -21,8 +21,11 @@ cdef enum:
 cdef class MixtureLearner(Engine):
     cdef readonly list experts
     cdef Pointers each
-    cdef Py_ssize_t M, n_permanent, n
-    cdef Py_ssize_t[:, ::1] pools
+    cdef readonly Py_ssize_t M
+    cdef Py_ssize_t n_permanent, n, n_pools
+    cdef Doubles room
+    # Of each kind that restarts: its first group, the one after its last, and the rows between restarts.
+    cdef Py_ssize_t* pools
     # Whether two threads learn a row together; the groups in the order in which they are taken, from both ends, and how
     # many are; the row.
     cdef bint divides
@@ -37,27 +40,35 @@ cdef class MixtureLearner(Engine):
     cdef Relevance relevance
     cdef Choice choice
     cdef bint scaled, carries, linked, calibrates, doubts
-    cdef readonly double[:, ::1] experience
-    cdef double[::1] fades
-    cdef signed char[::1] free
+    # By group.
+    cdef double* experience
+    cdef Py_ssize_t* began
+    cdef double* fades
+    cdef signed char* free
     cdef int _hold_back(self, Py_ssize_t m, double reference, double* etas) except -1 nogil
     cdef double _eta_of(self, double mean) except? -1 nogil
     cdef double _reference(self, const double* etas) noexcept nogil
     cdef void _experience(self, Py_ssize_t m, double y) noexcept nogil
     cdef public double dispersion, dispersion_weight, all_lam_max, all_size
-    cdef double[::1] model
-    cdef double[::1] loss, share_loss, pulls, targets, weight, own
-    cdef double[:, ::1] rows, etas, lags
+    cdef double* model
+    # By expert; by row of a mini-batch.
+    cdef double* loss
+    cdef double* pulls
+    cdef double* targets
+    cdef double* weight
+    cdef double* own
+    cdef double* rows
+    cdef double* etas
+    cdef double* lags
     # The row predicted last, the predictions of all experts for it, and whether no other row was learnt since.
-    cdef double[::1] asked
+    cdef double* asked
     cdef bint is_asked, is_blended
-    cdef signed char[::1] used
-    cdef readonly Py_ssize_t[::1] began
+    cdef signed char* used
 
     cdef int _evaluate(self, Py_ssize_t i) except -1 nogil
     cdef bint _was_asked(self, Py_ssize_t n, const double* x) noexcept nogil
     cdef int _evaluate_experts(self, double y, double weight, double least, const double* etas) except -1 nogil
-    cdef double _gain(self, double y, double weight, double least) except? -1 nogil
+    cdef double _gain(self, double y, double weight, double least, const double* averages) except? -1 nogil
     cdef int _learn_carry(self, double y, double weight, double least, double eta, const double* lags) except -1 nogil
     cdef double _carried(self, const double* lags, double eta) noexcept nogil
     cdef double* _scratch(self) noexcept nogil

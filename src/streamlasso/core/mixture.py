@@ -45,6 +45,8 @@ was predicted: the scaler has learnt it in between. Experts are evaluated on wha
 learnt is about the one that was predicted last; otherwise, as where labels come late, on the row as it is learnt.
 """
 
+from functools import lru_cache
+
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, NAN, fabs, isfinite, isnan, log
@@ -69,8 +71,9 @@ from cython.cimports.streamlasso.core.two_cores import Work, add, together
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.experts import KINDS
+from streamlasso.core.experts.base import MOST_SHARED
 from streamlasso.core.selected import Selected
-from streamlasso.core.state import FIXED, WITH_INTERCEPT, Column, array, numbers
+from streamlasso.core.state import WITH_INTERCEPT, Column, array, numbers
 from streamlasso.memories import Forgetting
 
 #: Rows from one restart to the next, at least.
@@ -97,14 +100,14 @@ OUTLINE = cython.declare(cython.double, 1e-3)
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _from_the_least(loss: cython.double[::1]) -> cython.bint:
+def _from_the_least(n: cython.Py_ssize_t, loss: cython.p_double) -> cython.bint:
     """Losses less the least of them; whether there is one."""
     i: cython.Py_ssize_t
     least: cython.double = INFINITY
-    for i in range(loss.shape[0]):
+    for i in range(n):
         least = min(least, loss[i])
     if least < INFINITY:
-        for i in range(loss.shape[0]):
+        for i in range(n):
             loss[i] -= least
     return least < INFINITY
 
@@ -125,7 +128,13 @@ def competing(memory, tuner):
     """The memories that stay, those of the setting or of the tuner, and how many more restart."""
     if memory is not None:
         return list(memory.members()), 0
-    return [Forgetting(1.0), *(Forgetting(r) for r in tuner.factors)], tuner.starts
+    return [_forgetting(1.0), *map(_forgetting, tuner.factors)], tuner.starts
+
+
+@lru_cache(typed=True)
+def _forgetting(r):
+    """One for all mixtures."""
+    return Forgetting(r)
 
 
 def all_groups(n_features, settings, stay, starts):
@@ -147,7 +156,7 @@ def _pools(groups):
     for kind in dict.fromkeys(filter(None, kinds)):
         size = kinds.count(kind)
         found.append((kinds.index(kind), kinds.index(kind) + size, max(EVERY, -(-2 * YOUNG // size))))
-    return np.array(found, dtype=np.intp).reshape(len(found), 3)
+    return found
 
 
 @cython.cclass
@@ -156,11 +165,11 @@ class MixtureLearner(Engine):
 
     STATE = (
         numbers("dispersion", Column("dispersion"), Column("dispersion_weight")),
-        array("experience", FIXED, FIXED, exchanged=_other_class),
+        array("experience", "M", N_EXPERIENCE, exchanged=_other_class),
         array("model", WITH_INTERCEPT, exchanged=np.negative),
         numbers("lam", Column("lam"), Column("all_lam_max"), Column("all_size")),
         numbers("seen", Column("n_seen"), Column("code"), dtype=np.int64),
-        array("began", FIXED, dtype=np.int64),
+        array("began", "M", dtype=np.int64),
     )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
@@ -176,12 +185,12 @@ class MixtureLearner(Engine):
         self.experts = all_groups(n_features, quiet, *competing(memory, tuner))
         self.each = Pointers(self.experts)
         self.M = len(self.experts)
-        self.divides = self.compiled and self.M > 1 and self.M * self.p * self.p >= WORTH_TWO
+        self.divides = self._divides()
         if self.divides:
             self.order = _from_both_ends(self.experts)
-        self.pools = _pools(self.experts)
-        self.n_permanent = self.pools[0, 0] if len(self.pools) else self.M
-        self.began = np.where(np.arange(self.M) < self.n_permanent, 0, -1)
+        pools = _pools(self.experts)
+        self.n_pools = len(pools)
+        self.n_permanent = pools[0][0] if pools else self.M
         self.shares = Shares([group.n for group in self.experts])
         self.n = self.shares.n
         for m in range(self.n_permanent):
@@ -189,8 +198,7 @@ class MixtureLearner(Engine):
         self.shares.start()
         self.doubts = self.experts[0].first_is_empty
         self.choice = Choice(self.shares, self.experts, self.p)
-        self.experience = np.zeros((self.M, N_EXPERIENCE))
-        self.fades = np.array([1.0 - group.memory.decay for group in self.experts])
+        self._make_room(pools)
         self.bounds = Bounds(self.p, self.family)
         self.stream = Scaler(self.p)
         self.relevance = Relevance(self.p)
@@ -199,29 +207,52 @@ class MixtureLearner(Engine):
         self.scaled = self.family.has_scale
         self.calibrates = self.carries and not self.scaled
         self.calibration = Calibration(self.family)
-        self.free = np.array([group.exact and not self.scaled for group in self.experts], dtype=np.int8)
         self.dispersion = 0.0 if self.scaled else 1.0
         self.dispersion_weight = 0.0
-        self.loss = np.zeros(self.n)
-        self.share_loss = np.zeros(N_SHARES)
-        self.pulls = np.zeros(self.n)
-        self.own = np.zeros(batch_size)
-        self.lags = np.zeros((batch_size, N_LAGS))
-        self.targets = np.zeros(batch_size)
-        self.weight = np.zeros(batch_size)
-        self.rows = np.zeros((batch_size, self.p))
-        self.etas = np.zeros((batch_size, self.n))
-        self.asked = np.zeros(self.p + self.n)
         self.is_asked = False
-        self.model = np.zeros(self.p + 1)
         self.is_blended = True
-        self.used = np.zeros(self.p, dtype=np.int8)
         self.n_seen = 0
         self.lam = self.all_lam_max = self.all_size = 0.0
         self.code = WAITING
         self.quantiles = Quantiles(self.family) if self.family.has_scale else None
         false_alarms = settings.get("false_alarms", 0.0)
         self.changes = Changes(n_features, self.family, false_alarms) if false_alarms > 0.0 else None
+
+    def _divides(self):
+        """Whether two threads are worth it, and may be: groups of few features share the space that they solve in."""
+        return self.compiled and self.M > 1 and self.p > MOST_SHARED and self.M * self.p * self.p >= WORTH_TWO
+
+    def _make_room(self, pools):
+        """For the numbers by group, by expert and by row, in one piece."""
+        i: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        p, n, M, rows = self.p, self.n, self.M, self.batch_size
+        by_row = 3 + p + n + N_LAGS
+        self.room = Doubles(
+            (N_EXPERIENCE + 2) * M + 2 * p + 1 + 3 * n + rows * by_row + 3 * len(pools) + (M + p + 7) // 8
+        )
+        self.experience = self.room.at
+        self.fades = self.experience + self.M * N_EXPERIENCE
+        self.model = self.fades + self.M
+        self.loss = self.model + self.p + 1
+        self.pulls = self.loss + self.n
+        self.asked = self.pulls + self.n
+        self.targets = self.asked + self.p + self.n
+        self.weight = self.targets + self.batch_size
+        self.own = self.weight + self.batch_size
+        self.rows = self.own + self.batch_size
+        self.etas = self.rows + self.batch_size * self.p
+        self.lags = self.etas + self.batch_size * self.n
+        self.began = cython.cast(cython.pointer[cython.Py_ssize_t], self.lags + self.batch_size * N_LAGS)
+        self.pools = self.began + self.M
+        self.free = cython.cast(cython.pointer[cython.schar], self.pools + 3 * self.n_pools)
+        self.used = self.free + self.M
+        for m in range(self.M):
+            self.began[m] = 0 if m < self.n_permanent else -1
+            self.fades[m] = 1.0 - self.experts[m].memory.decay
+            self.free[m] = self.experts[m].exact and not self.family.has_scale
+        for i in range(self.n_pools):
+            self.pools[3 * i], self.pools[3 * i + 1], self.pools[3 * i + 2] = pools[i]
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -233,17 +264,17 @@ class MixtureLearner(Engine):
         for i in range(n):
             record = out + i
             for j in range(self.p):
-                self.rows[i, j] = self.bounds.clip(j, X[i * self.p + j])
-            self._predict_all(cython.address(self.rows[i, 0]), cython.address(self.etas[i, 0]))
-            self.own[i] = self._prediction(cython.address(self.etas[i, 0]), cython.address(self.pulls[0]))
+                self.rows[i * self.p + j] = self.bounds.clip(j, X[i * self.p + j])
+            self._predict_all(self.rows + i * self.p, self.etas + i * self.n)
+            self.own[i] = self._prediction(self.etas + i * self.n, self.pulls)
             memcpy(
-                cython.address(self.lags[i, 0]),
-                cython.address(self.lags[i - 1, 0]) if i > 0 else cython.address(self.carry.lags[0]),
+                self.lags + i * N_LAGS,
+                self.lags + (i - 1) * N_LAGS if i > 0 else self.carry.lags,
                 N_LAGS * cython.sizeof(cython.double),
             )
             if self.carries and i > 0:
-                self.carry.expect(cython.address(self.lags[i, 0]), self.own[i - 1])
-            record.eta = self._carried(cython.address(self.lags[i, 0]), self.own[i])
+                self.carry.expect(self.lags + i * N_LAGS, self.own[i - 1])
+            record.eta = self._carried(self.lags + i * N_LAGS, self.own[i])
             record.loss = self.family.loss_at(y[i], record.eta)
             record.slope = 0.0
             seen += weight_of(w, i)
@@ -257,8 +288,8 @@ class MixtureLearner(Engine):
             self._learn_all(n)
             self._summarise()
             self._outline()
-            self.relevance.update(cython.address(self.model[1]))
-            self.choice.update(cython.address(self.relevance.effect[0]))
+            self.relevance.update(self.model + 1)
+            self.choice.update(self.relevance.effect)
         for i in range(n):
             record = out + i
             record.lam = self.lam
@@ -281,23 +312,23 @@ class MixtureLearner(Engine):
         y: cython.double = self.targets[i]
         own: cython.double = self.own[i]
         carried: cython.double
-        etas: cython.p_double = cython.address(self.etas[i, 0])
+        etas: cython.p_double = self.etas + i * self.n
         least: cython.double
         if self.n_seen == 0:
             return 0
         if self.is_asked:
-            etas = cython.address(self.asked[self.p])
-            own = self._prediction(etas, cython.address(self.pulls[0]))
+            etas = self.asked + self.p
+            own = self._prediction(etas, self.pulls)
         least = self.bounds.least_loss(y)
         if self.scaled:
             self._measure_noise(2.0 * max(self.family.loss_at(y, own) - least, 0.0))
         if self.dispersion > 0.0:
             self._evaluate_experts(y, self.weight[i], least, etas)
         if self.calibrates:
-            carried = self.bounds.clip_eta(own + self.carry.offset(cython.address(self.lags[i, 0]), own))
+            carried = self.bounds.clip_eta(own + self.carry.offset(self.lags + i * N_LAGS, own))
             self.calibration.see(y, carried, self.weight[i])
         if self.carries:
-            self._learn_carry(y, self.weight[i], least, own, cython.address(self.lags[i, 0]))
+            self._learn_carry(y, self.weight[i], least, own, self.lags + i * N_LAGS)
         return 0
 
     def _was_asked(self, n, x):
@@ -324,27 +355,28 @@ class MixtureLearner(Engine):
         h: cython.Py_ssize_t
         gain: cython.double
         empty: cython.double
-        loss: cython.p_double = cython.address(self.loss[0])
+        loss: cython.p_double = self.loss
+        share_loss: cython.double[N_SHARES]
         self.family.losses_of(self.n, y, etas, loss)
         in_units(self.n, etas, least, self.dispersion, ODDS_CAP if self.scaled else INFINITY, weight, loss)
-        self._hold(etas, cython.address(self.pulls[0]))
-        self.shares.averages(cython.address(self.pulls[0]), cython.address(self.share_loss[0]))
-        gain = self._gain(y, weight, least) if self.doubts else 0.0
+        self._hold(etas, self.pulls)
+        self.shares.averages(self.pulls, share_loss)
+        gain = self._gain(y, weight, least, share_loss) if self.doubts else 0.0
         for h in range(N_SHARES):
-            self.share_loss[h] = self._loss_of(y, weight, least, self.bounds.clip_eta(self.share_loss[h]))
-        if _from_the_least(self.loss) and _from_the_least(self.share_loss):
+            share_loss[h] = self._loss_of(y, weight, least, self.bounds.clip_eta(share_loss[h]))
+        if _from_the_least(self.n, loss) and _from_the_least(N_SHARES, share_loss):
             if self.doubts:
                 empty = self.bounds.clip_eta(self.pulls[0])
                 self.shares.doubt(gain, self.family.curvature_at(self.family.mean_at(empty), empty))
-            self.shares.update(cython.address(self.loss[0]), cython.address(self.share_loss[0]))
+            self.shares.update(loss, share_loss)
         return 0
 
-    def _gain(self, y, weight, least):
-        """By how much the loss of the shares' average, from their predictions, is above that of the empty model."""
+    def _gain(self, y, weight, least, averages):
+        """By how much the loss of the average over shares is above that of the empty model."""
         h: cython.Py_ssize_t
         eta: cython.double = 0.0
         for h in range(N_SHARES):
-            eta += self.shares.pi[h] * self.share_loss[h]
+            eta += self.shares.pi[h] * averages[h]
         return self._loss_of(y, weight, least, self.bounds.clip_eta(eta)) - self._loss_of(
             y, weight, least, self.bounds.clip_eta(self.pulls[0])
         )
@@ -375,11 +407,11 @@ class MixtureLearner(Engine):
         batch: Batch
         for i in range(n if self.linked else 0):
             for e in range(self.n):
-                self.etas[i, e] = self.bounds.clip_eta(self.etas[i, e])
+                self.etas[i * self.n + e] = self.bounds.clip_eta(self.etas[i * self.n + e])
         batch.n = n
-        batch.X = cython.address(self.rows[0, 0])
-        batch.y = cython.address(self.targets[0])
-        batch.w = cython.address(self.weight[0])
+        batch.X = self.rows
+        batch.y = self.targets
+        batch.w = self.weight
         batch.stride = self.n
         batch.eta_low = self.bounds.eta_low if bounded else -INFINITY
         batch.eta_high = self.bounds.eta_high if bounded else INFINITY
@@ -395,9 +427,9 @@ class MixtureLearner(Engine):
                 for m in range(self.M):
                     if self.began[m] >= 0:
                         self._experience(m, self.targets[i])
-                self.bounds.see(cython.address(self.rows[i, 0]), self.targets[i])
-                self.relevance.see(cython.address(self.rows[i, 0]))
-                self.stream.add(cython.address(self.rows[i, 0]), self.targets[i], self.weight[i])
+                self.bounds.see(self.rows + i * self.p, self.targets[i])
+                self.relevance.see(self.rows + i * self.p)
+                self.stream.add(self.rows + i * self.p, self.targets[i], self.weight[i])
                 self.n_seen += 1
                 self._restart_in_turn()
         return 0
@@ -406,8 +438,8 @@ class MixtureLearner(Engine):
         """One that is there."""
         if self.began[m] < 0:
             return 0
-        batch.etas = cython.address(self.etas[0, self.shares.first[m]])
-        batch.weight = cython.address(self.shares.total[self.shares.first[m]])
+        batch.etas = self.etas + self.shares.first[m]
+        batch.weight = self.shares.total + self.shares.first[m]
         return cython.cast(Experts, self.each.at[m]).learn(batch)
 
     def _learn_share(self, second):
@@ -424,9 +456,10 @@ class MixtureLearner(Engine):
         i: cython.Py_ssize_t
         if self.n_seen < FIRST_ROWS:
             return 0
-        for i in range(self.pools.shape[0]):
-            if self.n_seen % self.pools[i, 2] == 0:
-                self._restart(self.pools[i, 0], self.pools[i, 1], self.n_seen // self.pools[i, 2])
+        for i in range(self.n_pools):
+            pool: cython.pointer[cython.Py_ssize_t] = self.pools + 3 * i
+            if self.n_seen % pool[2] == 0:
+                self._restart(pool[0], pool[1], self.n_seen // pool[2])
         return 0
 
     def _restart(self, first, end, turn):
@@ -447,12 +480,12 @@ class MixtureLearner(Engine):
             self.shares.leave(chosen)
             self.choice.forget(chosen)
         self.began[chosen] = self.n_seen
-        self.experience[chosen, ROWS_SEEN] = 0.0
+        self.experience[chosen * N_EXPERIENCE + ROWS_SEEN] = 0.0
         self._outline()
         cython.cast(Experts, self.each.at[chosen]).restart(
             self.stream,
             self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high),
-            cython.address(self.model[0]),
+            self.model,
             turn,
         )
         self.shares.enter(chosen)
@@ -477,7 +510,7 @@ class MixtureLearner(Engine):
             total += weight
             self.all_lam_max += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
             self.all_size += weight * cython.cast(Experts, self.each.at[m]).size_of()
-            self.lam += cython.cast(Experts, self.each.at[m]).sum_lam(cython.address(self.shares.total[first]))
+            self.lam += cython.cast(Experts, self.each.at[m]).sum_lam(self.shares.total + first)
             for k in range(self.shares.first[m + 1] - first):
                 if self.shares.total[first + k] > most:
                     most = self.shares.total[first + k]
@@ -494,7 +527,7 @@ class MixtureLearner(Engine):
         e: cython.Py_ssize_t
         most: cython.double = 0.0
         total: cython.double = 0.0
-        weights: cython.p_double = cython.address(self.pulls[0])
+        weights: cython.p_double = self.pulls
         for e in range(self.n):
             most = max(most, self.shares.total[e])
         for e in range(self.n):
@@ -510,33 +543,29 @@ class MixtureLearner(Engine):
         if self.is_blended:
             return 0
         self.is_blended = True
-        return self._add_models(cython.address(self.shares.total[0]))
+        return self._add_models(self.shares.total)
 
     def _add_models(self, weights):
         e: cython.Py_ssize_t
         m: cython.Py_ssize_t
         used: cython.bint
-        memset(cython.address(self.model[0]), 0, (self.p + 1) * cython.sizeof(cython.double))
+        memset(self.model, 0, (self.p + 1) * cython.sizeof(cython.double))
         for m in range(self.M):
             used = False
             for e in range(self.shares.first[m], self.shares.first[m + 1]):
                 used = used or weights[e] > 0.0
             if used and self.began[m] >= 0:
-                cython.cast(Experts, self.each.at[m]).add_coef(
-                    weights + self.shares.first[m], cython.address(self.model[0])
-                )
+                cython.cast(Experts, self.each.at[m]).add_coef(weights + self.shares.first[m], self.model)
         return 0
 
     def _n_active(self):
         """Features that an expert uses. The ridges, which use all that vary, come last."""
         m: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
-        memset(cython.address(self.used[0]), 0, self.p)
+        memset(self.used, 0, self.p)
         for m in range(self.M - 1, -1, -1):
             if self.began[m] >= 0 and n < self.p:
-                n += cython.cast(Experts, self.each.at[m]).mark(
-                    cython.address(self.shares.total[self.shares.first[m]]), cython.address(self.used[0])
-                )
+                n += cython.cast(Experts, self.each.at[m]).mark(self.shares.total + self.shares.first[m], self.used)
         return n
 
     # --- predicting ---------------------------------------------------------------------------------------------
@@ -544,20 +573,20 @@ class MixtureLearner(Engine):
     def eta_at(self, x):
         """The average prediction of the row that follows the last one learnt."""
         row: cython.p_double = self._scratch()
-        eta: cython.double = self._carried(cython.address(self.carry.lags[0]), self._own_eta(x, row))
+        eta: cython.double = self._carried(self.carry.lags, self._own_eta(x, row))
         free(row)
         return eta
 
     def ask(self, x):
         """The predictions of all experts are kept: if this row is learnt next, they are evaluated on these."""
         j: cython.Py_ssize_t
-        etas: cython.p_double = cython.address(self.asked[self.p])
+        etas: cython.p_double = self.asked + self.p
         for j in range(self.p):
             self.asked[j] = self.bounds.clip(j, x[j])
-        self._predict_all(cython.address(self.asked[0]), etas)
-        memcpy(cython.address(self.asked[0]), x, self.p * cython.sizeof(cython.double))
+        self._predict_all(self.asked, etas)
+        memcpy(self.asked, x, self.p * cython.sizeof(cython.double))
         self.is_asked = True
-        return self._carried(cython.address(self.carry.lags[0]), self._prediction(etas, cython.address(self.pulls[0])))
+        return self._carried(self.carry.lags, self._prediction(etas, self.pulls))
 
     def predict_rows(self, n, X, etas, residuals):
         """What the last residuals say fades from row to row."""
@@ -573,7 +602,7 @@ class MixtureLearner(Engine):
         return 0
 
     def residuals(self):
-        return np.array(self.carry.lags)
+        return copied(self.carry.lags, N_LAGS)
 
     def _scratch(self):
         """Room for a row, and for the etas of all experts."""
@@ -619,9 +648,9 @@ class MixtureLearner(Engine):
     def _hold_back(self, m, reference, etas):
         """No group speaks far beyond the responses that it has seen, unless the first group does too."""
         e: cython.Py_ssize_t
-        low: cython.double = self.experience[m, LOW]
-        high: cython.double = self.experience[m, HIGH]
-        seen: cython.double = self.experience[m, ROWS_SEEN]
+        low: cython.double = self.experience[m * N_EXPERIENCE + LOW]
+        high: cython.double = self.experience[m * N_EXPERIENCE + HIGH]
+        seen: cython.double = self.experience[m * N_EXPERIENCE + ROWS_SEEN]
         room: cython.double
         if seen == 0.0 or self.free[m]:
             return 0
@@ -652,7 +681,7 @@ class MixtureLearner(Engine):
         Of classes, how often each was seen.
         """
         fade: cython.double = self.fades[m]
-        row: cython.p_double = cython.address(self.experience[m, 0])
+        row: cython.p_double = self.experience + m * N_EXPERIENCE
         if row[ROWS_SEEN] == 0.0:
             row[LOW] = row[HIGH] = y if self.scaled else 0.0
         if self.scaled:
@@ -668,7 +697,7 @@ class MixtureLearner(Engine):
         if self.n_seen == 0:
             return 0.0
         self._hold(etas, pulls)
-        return self._average(cython.address(self.shares.total[0]), pulls)
+        return self._average(self.shares.total, pulls)
 
     def _hold(self, etas, pulls):
         width: cython.double = self.bounds.eta_high - self.bounds.eta_low
@@ -712,15 +741,16 @@ class MixtureLearner(Engine):
         """(group, penalty); a group of one has its weight in the first place, one that is not there has none."""
         found = np.zeros((self.M, max(group.n for group in self.experts)))
         for m, group in enumerate(self.experts):
-            found[m, : group.n] = np.array(self.shares.total)[self.shares.first[m] : self.shares.first[m + 1]]
+            first: cython.Py_ssize_t = self.shares.first[m]
+            found[m, : group.n] = copied(self.shares.total + first, group.n)
         return found
 
     @property
     def memories(self):
         """Of each group: its memory, and the rows seen when it began; None where it is not there."""
+        began = [self.began[m] for m in range(self.M)]
         return [
-            (experts.memory, int(began)) if began >= 0 else None
-            for experts, began in zip(self.experts, self.began, strict=True)
+            (experts.memory, since) if since >= 0 else None for experts, since in zip(self.experts, began, strict=True)
         ]
 
     def selected(self):
@@ -771,7 +801,7 @@ class MixtureLearner(Engine):
         return self.relevance.deviations()
 
     def relevant(self):
-        return np.array(self.relevance.shown) > 0.0
+        return self.relevance.relevant()
 
     def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """lam, lam_max and (b0, b) of one expert."""
@@ -799,14 +829,14 @@ class MixtureLearner(Engine):
             self.blend()
         tape.number(cython.address(self.dispersion), WEIGHT)
         tape.number(cython.address(self.dispersion_weight), WEIGHT)
-        tape.doubles(cython.address(self.experience[0, 0]), self.M * N_EXPERIENCE, FINITE if self.scaled else WEIGHT)
-        tape.doubles(cython.address(self.model[0]), self.p + 1, FINITE)
+        tape.doubles(self.experience, self.M * N_EXPERIENCE, FINITE if self.scaled else WEIGHT)
+        tape.doubles(self.model, self.p + 1, FINITE)
         tape.number(cython.address(self.lam), PENALTY)
         tape.number(cython.address(self.all_lam_max), PENALTY)
         tape.number(cython.address(self.all_size), PENALTY)
         n_seen = tape.count(cython.address(self.n_seen))
         tape.small(cython.address(self.code), N_STATUSES)
-        began = tape.indices(cython.address(self.began[0]), self.M, -1, n_seen + 1)
+        began = tape.indices(self.began, self.M, -1, n_seen + 1)
         for m in range(self.n_permanent):
             tape.require(began[m] >= 0, b"a memory that stays is not there")
         for m in range(self.M):

@@ -47,7 +47,7 @@ class SharedCovariance(LeastSquares):
 class Node(LeastSquares):
     """One node's regression. Its sums are views of the shared ones; `refresh` fetches the few numbers that are not."""
 
-    def __cinit__(self, problem, shared: SharedCovariance, place: cython.Py_ssize_t):
+    def __cinit__(self, problem, scratch, shared: SharedCovariance, place: cython.Py_ssize_t):
         self.shared = shared
         self.place = place
         self.size = shared.size
@@ -76,7 +76,7 @@ class Node(LeastSquares):
         rest: cython.double = self.moments.target_scatter
         if not self.scaler.weight > 0.0:
             return 0.0
-        for q in range(self.active.factor.k):
+        for q in range(self.active.k):
             j = self.active.members[q]
             rest -= self.active.b[q] * (self.moments.c[j] + self.active.g[j])
         return max(rest, 0.0) / self.scaler.weight
@@ -110,7 +110,7 @@ class Neighbourhoods(Stateful):
         self.learners = [Learner(p, **settings) for _ in range(self.n)]
         for i in range(self.n):
             learner = self.learners[i]
-            learner.objective = Node(problem, self.shared, first + i)
+            learner.objective = Node(problem, None, self.shared, first + i)
             learner.quantiles = None
         self.shared.give_to([cython.cast(Learner, learner).objective for learner in self.learners])
         self.each = Pointers(self.learners)

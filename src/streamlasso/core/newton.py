@@ -33,7 +33,7 @@ import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memcpy, memset
-from cython.cimports.streamlasso.core.active_set import ActiveSet
+from cython.cimports.streamlasso.core.active_set import ActiveSet, Scratch
 from cython.cimports.streamlasso.core.kernels import (
     add_rows,
     axpy,
@@ -203,7 +203,7 @@ class Newton:
         self.rows = rows
         self.p = p
         self.moments = objective.moments
-        self.active = ActiveSet(p)
+        self.active = ActiveSet(p, Scratch(p), True)
         self.intercept = self.pull = 0.0
         self.evaluated = self.curved = self.posed = self.by_level = self.rooted = False
         by_feature: cython.double[:, ::1] = np.zeros((7, p))
@@ -284,7 +284,7 @@ class Newton:
         n: cython.Py_ssize_t = self.objective.n_whole
         weight: cython.p_double = cython.address(self.rows.weight[0])
         slope: cython.double
-        if self.active.factor.k == 0 and self.rows.n_levels > 0:
+        if self.active.k == 0 and self.rows.n_levels > 0:
             return self._evaluate_levels()
         self._slopes()
         slope = weigh(n, weight, cython.address(self.slope[0]))
@@ -357,9 +357,9 @@ class Newton:
         i: cython.Py_ssize_t
         q: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.objective.n_whole
-        k: cython.Py_ssize_t = self.active.factor.k
+        k: cython.Py_ssize_t = self.active.k
         eta: cython.p_double = cython.address(self.eta[0])
-        b: cython.p_double = cython.address(self.active.b[0])
+        b: cython.p_double = self.active.b
         level: cython.double = self.intercept
         for i in range(k):
             level += self.rows.origin[self.active.members[i]] * b[i]
@@ -373,7 +373,7 @@ class Newton:
         """target_mean - b0 - mean'b over the folded rows."""
         q: cython.Py_ssize_t
         r: cython.double = self.moments.target_mean - self.intercept
-        for q in range(self.active.factor.k):
+        for q in range(self.active.k):
             r -= self.moments.mean[self.active.members[q]] * self.active.b[q]
         return r
 
@@ -381,9 +381,9 @@ class Newton:
         """What the folded rows add to G, but for their mean."""
         memcpy(cython.address(self.folded_g[0]), self.moments.c, self.p * DOUBLE)
         self.moments.times(
-            cython.address(self.active.members[0]),
-            self.active.factor.k,
-            cython.address(self.active.b[0]),
+            self.active.members,
+            self.active.k,
+            self.active.b,
             cython.address(self.folded_g[0]),
         )
 
@@ -403,17 +403,18 @@ class Newton:
         subtract_centred(first, self.p, slope, self.rows.row(0), origin, g)
         subtract_centred(n - first, self.p, slope + first, self.rows.ring.x, origin, g)
         if self.active.has_ridge:
-            for q in range(self.active.factor.k):
+            for q in range(self.active.k):
                 j = self.active.members[q]
-                g[j] -= self.active.ridge[j] * self.active.b[q]
+                g[j] -= self.active.scratch.ridge[j] * self.active.b[q]
 
     def _violation(self):
         """The largest violation of a condition, in units of what is tolerated."""
         j: cython.Py_ssize_t
         q: cython.Py_ssize_t
         largest: cython.double = _worse(0.0, fabs(self.pull), self.tol[self.p])
+        self.active.locate()
         for j in range(self.p):
-            q = self.active.where[j]
+            q = self.active.scratch.where[j]
             if q >= 0:
                 largest = _worse(largest, fabs(self.g[j] - self.tau[j] * self.active.sign[q]), self.tol[j])
             elif self.tau[j] < INFINITY:
@@ -426,8 +427,9 @@ class Newton:
         """List the members, and the features whose condition is violated."""
         j: cython.Py_ssize_t
         self.n_working = 0
+        self.active.locate()
         for j in range(self.p):
-            if self.active.where[j] >= 0 or (with_violators and fabs(self.g[j]) > self.tau[j] + self.tol[j]):
+            if self.active.scratch.where[j] >= 0 or (with_violators and fabs(self.g[j]) > self.tau[j] + self.tol[j]):
                 self.working[self.n_working] = j
                 self.n_working += 1
 
@@ -451,7 +453,7 @@ class Newton:
     def expand_members(self, local):
         q: cython.Py_ssize_t
         self.expand(local)
-        for q in range(self.active.factor.k):
+        for q in range(self.active.k):
             self.bring_in(local, self.active.members[q])
 
     def bring_in(self, local, j):
@@ -535,15 +537,15 @@ class Newton:
         largest: cython.double = _worse(0.0, fabs(self.pull), self.tol[self.p])
         n: cython.Py_ssize_t = self.objective.n_whole
         self._fold_gradient()
-        for q in range(self.active.factor.k):
+        for q in range(self.active.k):
             self.columns[q] = self.rows.column(self.active.members[q])
-        dot_rows(n, self.active.factor.k, self.columns, cython.address(self.slope[0]), out + 1)
+        dot_rows(n, self.active.k, self.columns, cython.address(self.slope[0]), out + 1)
         out[0] = self.pull
-        for q in range(self.active.factor.k):
+        for q in range(self.active.k):
             j = self.active.members[q]
             r = self.folded_g[j] + self.folded_pull * (self.moments.mean[j] - self.rows.origin[j]) - out[1 + q]
             if self.active.has_ridge:
-                r -= self.active.ridge[j] * self.active.b[q]
+                r -= self.active.scratch.ridge[j] * self.active.b[q]
             self.g[j] = r
             r -= self.tau[j] * self.active.sign[q]
             largest = _worse(largest, fabs(r), self.tol[j])
@@ -553,7 +555,7 @@ class Newton:
     def _quasi_newton_step(self):
         """The step in (e, b): diag(K, S_AA)^{-1} F, corrected by the pairs (the two loops of L-BFGS)."""
         i: cython.Py_ssize_t
-        n: cython.Py_ssize_t = self.active.factor.k + 1
+        n: cython.Py_ssize_t = self.active.k + 1
         d: cython.p_double = cython.address(self.step[0])
         along: cython.double[MOST_STEPS]
         memcpy(d, cython.address(self.now[0]), n * DOUBLE)
@@ -561,7 +563,7 @@ class Newton:
             along[i] = self.rho[i] * dot(n, cython.address(self.steps[i, 0]), d)
             axpy(n, -along[i], cython.address(self.changes[i, 0]), d)
         d[0] /= self.total
-        self.active.factor.solve(d + 1)
+        self.active.solve_block(d + 1)
         for i in range(self.n_pairs):
             along[i] -= self.rho[i] * dot(n, cython.address(self.changes[i, 0]), d)
             axpy(n, along[i], cython.address(self.steps[i, 0]), d)
@@ -569,7 +571,7 @@ class Newton:
     def _keeps_signs(self):
         """Whether no penalised member would change its sign."""
         q: cython.Py_ssize_t
-        for q in range(self.active.factor.k):
+        for q in range(self.active.k):
             if not (self.active.b[q] + self.step[1 + q]) * self.active.sign[q] > 0.0:
                 if self.tau[self.active.members[q]] > 0.0:
                     return False
@@ -578,11 +580,11 @@ class Newton:
     def _shift_members(self):
         """By the step; b0 = e - m'b."""
         q: cython.Py_ssize_t
-        b: cython.p_double = cython.address(self.active.b[0])
-        memcpy(cython.address(self.old[0]), b, self.active.factor.k * DOUBLE)
+        b: cython.p_double = self.active.b
+        memcpy(cython.address(self.old[0]), b, self.active.k * DOUBLE)
         self.start_intercept = self.intercept
         self.intercept += self.step[0]
-        for q in range(self.active.factor.k):
+        for q in range(self.active.k):
             b[q] += self.step[1 + q]
             self.intercept -= self.centre[self.active.members[q]] * self.step[1 + q]
             if self.tau[self.active.members[q]] == 0.0:
@@ -592,7 +594,7 @@ class Newton:
     def _shift_back(self):
         q: cython.Py_ssize_t
         self.intercept = self.start_intercept
-        for q in range(self.active.factor.k):
+        for q in range(self.active.k):
             self.active.b[q] = self.old[q]
             if self.tau[self.active.members[q]] == 0.0:
                 self.active.sign[q] = -1.0 if self.old[q] < 0.0 else 1.0
@@ -601,7 +603,7 @@ class Newton:
     def _remember_pair(self):
         """The step and the change of F, which `now` becomes."""
         i: cython.Py_ssize_t
-        n: cython.Py_ssize_t = self.active.factor.k + 1
+        n: cython.Py_ssize_t = self.active.k + 1
         step: cython.p_double = cython.address(self.steps[self.n_pairs, 0])
         change: cython.p_double = cython.address(self.changes[self.n_pairs, 0])
         for i in range(n):
@@ -640,20 +642,22 @@ class Newton:
         j: cython.Py_ssize_t
         self.active.has_free = True
         for j in range(self.p):
-            self.active.tau[j] = INFINITY
+            self.active.scratch.tau[j] = INFINITY
         for a in range(self.n_working):
             j = self.working[a]
             self.bring_in(local, j)
-            self.active.tau[j] = self.tau[j]
-            self.active.tol[j] = 0.01 * self.tol[j]
+            self.active.scratch.tau[j] = self.tau[j]
+            self.active.scratch.tol[j] = 0.01 * self.tol[j]
+        self.active.locate()
         for a in range(self.n_working):
             j = self.working[a]
             local.c[j] = self.g[j] + self.pull * (self.rows.origin[j] - self.centre[j])
-            for i in range(self.active.factor.k):
+            for i in range(self.active.k):
                 local.c[j] += local.S[j * self.p + self.active.members[i]] * self.active.b[i]
-            self.old[j] = self.active.b[self.active.where[j]] if self.active.where[j] >= 0 else 0.0
+            i = self.active.scratch.where[j]
+            self.old[j] = self.active.b[i] if i >= 0 else 0.0
             if self.active.has_ridge:
-                local.c[j] += self.active.ridge[j] * self.old[j]
+                local.c[j] += self.active.scratch.ridge[j] * self.old[j]
 
     def _step_to_target(self):
         """The step from the old point to the target, and everything at the target."""
@@ -661,10 +665,13 @@ class Newton:
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.objective.n_whole
+        place: cython.Py_ssize_t
         self.intercept_step = self.pull / self.total if self.objective.fit_intercept else 0.0
+        self.active.locate()
         for a in range(self.n_working):
             j = self.working[a]
-            self.step[j] = (self.active.b[self.active.where[j]] if self.active.where[j] >= 0 else 0.0) - self.old[j]
+            place = self.active.scratch.where[j]
+            self.step[j] = (self.active.b[place] if place >= 0 else 0.0) - self.old[j]
             self.intercept_step -= self.centre[j] * self.step[j]
         self.start_intercept = self.intercept
         self.intercept += self.intercept_step
@@ -692,7 +699,7 @@ class Newton:
             self.expected += self.tau[j] * (fabs(self.old[j] + d) - fabs(self.old[j]))
             self.expected -= (self.g[j] + self.pull * (self.rows.origin[j] - self.centre[j])) * d
             if self.active.has_ridge:
-                self.expected += 0.5 * self.active.ridge[j] * d * d
+                self.expected += 0.5 * self.active.scratch.ridge[j] * d * d
         self.linear -= self.folded_pull * self.shift
 
     def _search(self):
@@ -742,7 +749,7 @@ class Newton:
             b = self.old[j] + t * self.step[j]
             total += self.tau[j] * (fabs(b) - fabs(self.old[j]))
             if self.active.has_ridge:
-                total += 0.5 * self.active.ridge[j] * (b * b - self.old[j] * self.old[j])
+                total += 0.5 * self.active.scratch.ridge[j] * (b * b - self.old[j] * self.old[j])
         return total
 
     def _move(self, t):
@@ -758,7 +765,8 @@ class Newton:
             j = self.working[a]
             b = self.old[j] + t * self.step[j]
             if b != 0.0:
-                self.active.factor.k += 1
+                self.active.hold_or_end(self.active.k + 1)
+                self.active.k += 1
                 self.active._join(j, 1.0 if b > 0.0 else -1.0, b)
         self.active.broken = True
         self.curved = False

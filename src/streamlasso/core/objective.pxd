@@ -20,10 +20,8 @@ cdef class Objective(Stateful):
     cdef Doubles room
     cdef double* v
     cdef double* size
-    cdef double* penalty_factor
-    cdef double* slope_b
-    cdef double* slope_mean
-    cdef Py_ssize_t* slope_members
+    cdef object factors
+    cdef const double* penalty_factor
     cdef public Py_ssize_t n_seen, n_whole, n_removed
     cdef Py_ssize_t n_free, window, history, n_slope
 

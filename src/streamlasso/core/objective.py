@@ -26,14 +26,15 @@ from typing import Any, NamedTuple
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
-from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
+from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, Scratch
 from cython.cimports.streamlasso.core.kernels import largest_ratio
-from cython.cimports.streamlasso.core.pointers import Doubles, fill
+from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.statistics import Moments, Ring, Scaler
+from cython.cimports.streamlasso.core.statistics import Moments, Scaler
 from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, POSITIVE
 
 from streamlasso.core.state import FEATURES, Column, array, numbers
+from streamlasso.core.statistics import ring_of
 
 #: A condition of the Gaussian problem holds if it holds to this share of sd(x_j) sd(y).
 TOLERANCE = cython.declare(cython.double, 1e-12)
@@ -97,11 +98,13 @@ class Objective(Stateful):
     def __cinit__(self, problem, *args):
         p: cython.Py_ssize_t = len(problem.penalty_factor)
         self.p = p
-        self.room = Doubles(6 * p)
+        self.room = Doubles(2 * p)
         self.family = problem.family
-        self.penalty_factor = self.room.at
-        fill(self.penalty_factor, p, problem.penalty_factor)
-        self.n_free = np.count_nonzero(np.asarray(problem.penalty_factor) == 0)
+        # Objectives with the same settings share the array.
+        self.factors = np.ascontiguousarray(problem.penalty_factor, dtype=float)
+        factors: cython.const[cython.double][::1] = self.factors
+        self.penalty_factor = cython.address(factors[0])
+        self.n_free = np.count_nonzero(self.factors == 0)
         self.l1_ratio = problem.l1_ratio
         self.fit_intercept = problem.fit_intercept
         self.standardize = problem.standardize
@@ -113,12 +116,9 @@ class Objective(Stateful):
         self.tolerance = 0.0
         self.scaler = Scaler(p)
         self.moments = Moments(p, self.fit_intercept)
-        self.ring = Ring(self.window + 1 if self.window > 0 else self.history, p)
-        self.v = self.penalty_factor + p
+        self.ring = ring_of(self.window + 1 if self.window > 0 else self.history, p)
+        self.v = self.room.at
         self.size = self.v + p
-        self.slope_b = self.size + p
-        self.slope_mean = self.slope_b + p
-        self.slope_members = cython.cast(cython.pointer[cython.Py_ssize_t], self.slope_mean + p)
         self.intercept = self.norm = self.lam_max = 0.0
         self.n_seen = self.n_whole = self.n_removed = self.n_slope = 0
 
@@ -227,7 +227,7 @@ class Objective(Stateful):
         j: cython.Py_ssize_t
         size: cython.p_double = self.size
         v: cython.p_double = self.v
-        factor: cython.p_double = self.penalty_factor
+        factor: cython.pointer[cython.const[cython.double]] = self.penalty_factor
         self.scaler.deviations(size)
         if self.standardize:
             for j in range(self.p):
@@ -244,7 +244,7 @@ class Objective(Stateful):
         j: cython.Py_ssize_t
         share: cython.double = lam * self.scaler.weight * (1.0 - self.l1_ratio)
         for j in range(self.p):
-            active.ridge[j] = share * self.v[j] * self.v[j] if self.v[j] < INFINITY else 0.0
+            active.scratch.ridge[j] = share * self.v[j] * self.v[j] if self.v[j] < INFINITY else 0.0
 
     def _first_to_enter(self, g, first):
         """max |g_j|/v_j over the penalised features, and where it is."""
@@ -288,29 +288,29 @@ class Objective(Stateful):
         if entered or self._penalised():
             self._solve_direction(m)
         if entered:
-            self.active.factor.pop()
+            self.active.pop()
         if not whole:
             self.active.recall()
 
     def _solve_direction(self, m):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        u: cython.p_double = self.active.target
-        d: cython.p_double = self.slope_b
-        self.n_slope = self.active.factor.k
+        u: cython.p_double = self.active.scratch.target
+        d: cython.p_double = self.active.scratch.slope_b
+        self.n_slope = self.active.k
         for i in range(self.n_slope):
             j = self.active.members[i]
-            self.slope_members[i] = j
-            self.slope_mean[i] = m.mean[j]
+            self.active.scratch.slope_members[i] = j
+            self.active.scratch.slope_mean[i] = m.mean[j]
             u[i] = self.v[j] * (
                 self.l1_ratio * self.active.sign[i] + (1.0 - self.l1_ratio) * self.v[j] * self.active.b[i]
             )
             d[i] = u[i]
         if self.diagonal:
             for i in range(self.n_slope):
-                d[i] /= m.diagonal(self.active.members[i]) + self.active.ridge[self.active.members[i]]
+                d[i] /= m.diagonal(self.active.members[i]) + self.active.scratch.ridge[self.active.members[i]]
         else:
-            self.active.factor.solve(d)
+            self.active.solve_block(d)
         for i in range(self.n_slope):
             self.norm += u[i] * d[i]
             d[i] *= -self.scaler.weight
@@ -319,7 +319,7 @@ class Objective(Stateful):
     def _penalised(self):
         """Is any penalised feature active?"""
         i: cython.Py_ssize_t
-        for i in range(self.active.factor.k):
+        for i in range(self.active.k):
             if self.v[self.active.members[i]] > 0.0:
                 return True
         return False
@@ -330,17 +330,20 @@ class Objective(Stateful):
         self._first_to_enter(self.active.g, cython.address(first))
         if first < 0 or not self.active.append(m, first):
             return False
-        self.active.members[self.active.factor.k - 1] = first
-        self.active.sign[self.active.factor.k - 1] = 1.0 if self.active.g[first] > 0.0 else -1.0
-        self.active.b[self.active.factor.k - 1] = 0.0
+        self.active.members[self.active.k - 1] = first
+        self.active.sign[self.active.k - 1] = 1.0 if self.active.g[first] > 0.0 else -1.0
+        self.active.b[self.active.k - 1] = 0.0
         return True
 
     def slope_of(self, x):
         """deta/dlam at x."""
         i: cython.Py_ssize_t
         s: cython.double = 0.0
+        members: cython.pointer[cython.Py_ssize_t] = self.active.scratch.slope_members
+        mean: cython.p_double = self.active.scratch.slope_mean
+        b: cython.p_double = self.active.scratch.slope_b
         for i in range(self.n_slope):
-            s += (x[self.slope_members[i]] - self.slope_mean[i]) * self.slope_b[i]
+            s += (x[members[i]] - mean[i]) * b[i]
         return s
 
     # --- the minimiser ------------------------------------------------------------------------------------------
@@ -391,12 +394,16 @@ class Objective(Stateful):
 
 @cython.cclass
 class LeastSquares(Objective):
-    """The Gaussian family: S and c are sufficient, and the factor of the active block follows them row by row."""
+    """The Gaussian family: S and c are sufficient, and the factor of the active block follows them row by row.
 
-    def __cinit__(self, problem, *args):
-        self.active = ActiveSet(self.p)
+    scratch : that of objectives that are solved in turn; by default its own
+    """
+
+    def __cinit__(self, problem, scratch=None, *args):
+        scratch = Scratch(self.p) if scratch is None else scratch
+        self.active = ActiveSet(self.p, scratch, True)
         self.actives = ActiveSets([self.active])
-        self.null = ActiveSet(self.p, self.active) if self.n_free > 0 else None
+        self.null = ActiveSet(self.p, scratch, False) if self.n_free > 0 else None
         self.active.has_ridge = self.l1_ratio < 1.0
 
     def _admit(self, x, y, weight):
@@ -418,7 +425,7 @@ class LeastSquares(Objective):
         self._penalty_units()
         if self.n_free > 0:
             for j in range(self.p):
-                self.null.tau[j] = 0.0 if self.penalty_factor[j] == 0.0 and self.v[j] == 0.0 else INFINITY
+                self.null.scratch.tau[j] = 0.0 if self.penalty_factor[j] == 0.0 and self.v[j] == 0.0 else INFINITY
             self._tolerate(self.null)
             self.null.has_free = self.null.broken = True
             self.null.solve(self.moments)
@@ -431,7 +438,7 @@ class LeastSquares(Objective):
         j: cython.Py_ssize_t
         share: cython.double = TOLERANCE * sqrt(max(self.moments.target_scatter, 0.0)) * sqrt(self.scaler.weight)
         for j in range(self.p):
-            active.tol[j] = share * self.size[j]
+            active.scratch.tol[j] = share * self.size[j]
 
     def solve(self, lam):
         status: cython.int = self.solve_for(self.active, lam)
@@ -442,7 +449,7 @@ class LeastSquares(Objective):
         """The minimiser at lam, into this active set."""
         j: cython.Py_ssize_t
         weight: cython.double = lam * self.scaler.weight * self.l1_ratio
-        tau: cython.p_double = active.tau
+        tau: cython.p_double = active.scratch.tau
         v: cython.p_double = self.v
         for j in range(self.p):
             tau[j] = weight * v[j] if v[j] < INFINITY else INFINITY
@@ -458,7 +465,7 @@ class LeastSquares(Objective):
         intercept: cython.double = self.moments.target_mean
         if not self.fit_intercept:
             return 0.0
-        for i in range(active.factor.k):
+        for i in range(active.k):
             intercept -= self.moments.mean[active.members[i]] * active.b[i]
         return intercept
 

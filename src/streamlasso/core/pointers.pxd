@@ -12,5 +12,6 @@ cdef class Doubles:
     cdef double* at
 
 
+cdef Doubles in_doubles(values)
 cdef object copied(double* at, Py_ssize_t n)
 cdef int fill(double* at, Py_ssize_t n, values) except -1

@@ -43,6 +43,15 @@ class Doubles:
 
 
 @cython.cfunc
+def in_doubles(values) -> Doubles:
+    """The numbers of an array, one row after the other."""
+    numbers = np.ravel(values)
+    room: Doubles = Doubles(len(numbers))
+    fill(room.at, len(numbers), numbers)
+    return room
+
+
+@cython.cfunc
 def copied(at: cython.p_double, n: cython.Py_ssize_t):
     """n numbers as an array of their own."""
     i: cython.Py_ssize_t

@@ -1,5 +1,6 @@
 cimport cython
 
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
@@ -14,8 +15,10 @@ cdef class Quantiles(Stateful):
     cdef Family family
     cdef readonly bint whole
     cdef readonly double lowest
-    cdef double[::1] tau, rate, knots
-    cdef readonly double[:, ::1] q, losses
+    cdef Doubles room
+    # By level and rate.
+    cdef double* q
+    cdef double* losses
     cdef public double square, weight, fast
     cdef public Py_ssize_t n
 

@@ -27,15 +27,18 @@ weights exp(-TRUST loss), loss the pinball loss that fades by LOSS_DECAY a row; 
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, exp, floor, isfinite, log, sqrt
+from cython.cimports.streamlasso.core.pointers import Doubles, fill, in_doubles
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from scipy.special import ndtri, stdtrit
 
-from streamlasso.core.state import FIXED, Column, array, numbers
+from streamlasso.core.state import Column, array, numbers
 
 #: The first level is that of the lower end of a 99 % interval.
 LEVELS = np.array([0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.995])
 RATES = np.array([0.003, 0.01, 0.03, 0.1])
+TAU, RATE = cython.declare(Doubles, in_doubles(LEVELS)), cython.declare(Doubles, in_doubles(RATES))
+KNOTS = cython.declare(Doubles, in_doubles(ndtri(LEVELS)))
 TRUST = cython.declare(cython.double, 5.0)
 LOSS_DECAY = cython.declare(cython.double, 0.99)
 #: Of s^2, and the most that one square counts.
@@ -64,8 +67,8 @@ class Quantiles(Stateful):
     """The quantiles of one model's errors."""
 
     STATE = (
-        array("q", FIXED, FIXED, exchanged=_exchanged),
-        array("losses", FIXED, FIXED, exchanged=lambda losses: losses[::-1]),
+        array("q", N_LEVELS, N_RATES, exchanged=_exchanged),
+        array("losses", N_LEVELS, N_RATES, exchanged=lambda losses: losses[::-1]),
         numbers("noise", Column("square"), Column("weight"), Column("fast")),
         numbers("seen", Column("n"), dtype=np.int64),
     )
@@ -73,9 +76,10 @@ class Quantiles(Stateful):
     def __cinit__(self, family):
         self.family = family
         self.whole, self.lowest = family.whole, family.lowest
-        self.tau, self.rate, self.knots = LEVELS, RATES, ndtri(LEVELS)
-        self.q = np.tile(ndtri(LEVELS)[:, None], (1, N_RATES))
-        self.losses = np.zeros((N_LEVELS, N_RATES))
+        self.room = Doubles(2 * N_LEVELS * N_RATES)
+        self.q = self.room.at
+        self.losses = self.q + N_LEVELS * N_RATES
+        fill(self.q, N_LEVELS * N_RATES, np.repeat(ndtri(LEVELS), N_RATES))
         self.square = self.weight = 0.0
         self.fast = USUAL
         self.n = 0
@@ -116,27 +120,27 @@ class Quantiles(Stateful):
         self.fast = USUAL
         for i in range(N_LEVELS):
             for k in range(N_RATES):
-                self.q[i, k] = self.q[i, 0]
-                self.losses[i, k] = 0.0
+                self.q[i * N_RATES + k] = self.q[i * N_RATES]
+                self.losses[i * N_RATES + k] = 0.0
 
     def _follow(self, z, half):
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         below: cython.double
-        q: cython.p_double = cython.address(self.q[0, 0])
-        loss: cython.p_double = cython.address(self.losses[0, 0])
-        rate: cython.p_double = cython.address(self.rate[0])
+        q: cython.p_double = self.q
+        loss: cython.p_double = self.losses
+        rate: cython.p_double = RATE.at
+        tau: cython.p_double = TAU.at
         for i in range(N_LEVELS):
             for k in range(N_RATES):
                 below = _share_below(q[k], z, half)
-                loss[k] = LOSS_DECAY * loss[k] + _pinball(self.tau[i], below, z - q[k], half)
-                q[k] += rate[k] * (self.tau[i] - below)
+                loss[k] = LOSS_DECAY * loss[k] + _pinball(tau[i], below, z - q[k], half)
+                q[k] += rate[k] * (tau[i] - below)
             q += N_RATES
             loss += N_RATES
 
     def travel(self, tape):
-        tape.doubles(cython.address(self.q[0, 0]), N_LEVELS * N_RATES, FINITE)
-        tape.doubles(cython.address(self.losses[0, 0]), N_LEVELS * N_RATES, FINITE)
+        tape.doubles(self.q, 2 * N_LEVELS * N_RATES, FINITE)
         tape.number(cython.address(self.square), WEIGHT)
         tape.number(cython.address(self.weight), WEIGHT)
         tape.number(cython.address(self.fast), FINITE)
@@ -192,7 +196,7 @@ class Quantiles(Stateful):
             if self.n < 2:
                 out[i] = 0.0 if at[i] == 0.0 else (INFINITY if at[i] > 0.0 else -INFINITY)
                 continue
-            out[i] = s * wide[i] * _between(at[i], cython.address(self.knots[0]), said)
+            out[i] = s * wide[i] * _between(at[i], KNOTS.at, said)
             if i > 0:
                 out[i] = max(out[i], out[i - 1])
 
@@ -202,13 +206,15 @@ class Quantiles(Stateful):
         weight: cython.double
         total: cython.double = 0.0
         found: cython.double = 0.0
-        least: cython.double = self.losses[i, 0]
+        q: cython.p_double = self.q + i * N_RATES
+        loss: cython.p_double = self.losses + i * N_RATES
+        least: cython.double = loss[0]
         for k in range(1, N_RATES):
-            least = min(least, self.losses[i, k])
+            least = min(least, loss[k])
         for k in range(N_RATES):
-            weight = exp(-TRUST * (self.losses[i, k] - least))
+            weight = exp(-TRUST * (loss[k] - least))
             total += weight
-            found += weight * self.q[i, k]
+            found += weight * q[k]
         return found / total
 
     def _place(self, eta, errors, out):

@@ -20,6 +20,7 @@ two lies a factor of three, so that this does not move the set.
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, log, sqrt
+from cython.cimports.streamlasso.core.pointers import Doubles, copied
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 
@@ -46,9 +47,12 @@ class Relevance(Stateful):
 
     def __cinit__(self, p: cython.Py_ssize_t):
         self.p = p
-        self.mean, self.variance = np.zeros(p), np.zeros(p)
-        self.strength, self.shown = np.zeros(p), np.zeros(p)
-        self.effect = np.zeros(p)
+        self.room = Doubles(5 * p)
+        self.mean = self.room.at
+        self.variance = self.mean + p
+        self.strength = self.variance + p
+        self.shown = self.strength + p
+        self.effect = self.shown + p
         self.weight = 0.0
 
     def see(self, x):
@@ -56,8 +60,8 @@ class Relevance(Stateful):
         j: cython.Py_ssize_t
         apart: cython.double
         step: cython.double
-        mean: cython.p_double = cython.address(self.mean[0])
-        variance: cython.p_double = cython.address(self.variance[0])
+        mean: cython.p_double = self.mean
+        variance: cython.p_double = self.variance
         self.weight = DECAY * self.weight + 1.0
         step = 1.0 / self.weight
         for j in range(self.p):
@@ -88,11 +92,13 @@ class Relevance(Stateful):
 
     def deviations(self):
         """Of the features, of late."""
-        return np.sqrt(np.maximum(self.variance, 0.0))
+        return np.sqrt(np.maximum(copied(self.variance, self.p), 0.0))
+
+    def relevant(self):
+        """Which features are."""
+        return copied(self.shown, self.p) > 0.0
 
     def travel(self, tape):
-        tape.doubles(cython.address(self.mean[0]), self.p, FINITE)
-        tape.doubles(cython.address(self.variance[0]), self.p, FINITE)
-        tape.doubles(cython.address(self.strength[0]), self.p, WEIGHT)
-        tape.doubles(cython.address(self.shown[0]), self.p, WEIGHT)
+        tape.doubles(self.mean, 2 * self.p, FINITE)
+        tape.doubles(self.strength, 2 * self.p, WEIGHT)
         tape.number(cython.address(self.weight), WEIGHT)

@@ -1,5 +1,6 @@
 cimport cython
 
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
 
 #: The shares that run side by side: 1/4, 1/16, ..., 4^-7.
@@ -10,13 +11,20 @@ cdef enum:
 
 @cython.final
 cdef class Shares(Stateful):
-    cdef Py_ssize_t M, K, n, n_alive
-    cdef Py_ssize_t[::1] first
-    cdef readonly double[::1] pi
+    cdef readonly Py_ssize_t n
+    cdef Py_ssize_t M, K, n_alive
+    cdef Doubles room
+    cdef Py_ssize_t* first
+    cdef double* pi
+    # Of nothing to learn: the odds before any row, and the evidence of the rows.
     cdef public double odds, evidence
-    cdef double[:, ::1] lanes, common
-    cdef readonly signed char[::1] alive
-    cdef double[::1] half, total, likelihood
+    # By expert and by penalty, N_LANES numbers each.
+    cdef double* lanes
+    cdef double* common
+    cdef double* half
+    cdef double* total
+    cdef double* likelihood
+    cdef signed char* alive
 
     cdef void start(self) noexcept nogil
     cdef void doubt(self, double gain, double information) noexcept nogil

@@ -36,7 +36,6 @@ N_SHARES, so that a loop over shares is one over whole vectors. The last is alwa
 """
 
 import cython
-import numpy as np
 from cython.cimports.libc.math import exp, isfinite
 from cython.cimports.streamlasso.core.kernels import (
     add_eights,
@@ -47,10 +46,11 @@ from cython.cimports.streamlasso.core.kernels import (
     pool_eights,
     scale_eights,
 )
+from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
 
-from streamlasso.core.state import FIXED, Column, array, numbers
+from streamlasso.core.state import Column, array, numbers
 
 #: No share is ruled out for good.
 LEAST_PI = cython.declare(cython.double, 1e-200)
@@ -68,34 +68,33 @@ class Shares(Stateful):
     """The weights of groups of experts; a group may not be there (yet, or any more)."""
 
     STATE = (
-        array("pi", FIXED),
-        array("w", FIXED, FIXED),
+        array("pi", N_SHARES),
+        array("w", N_SHARES, "n"),
         numbers("nothing", Column("odds"), Column("evidence")),
     )
 
     def __cinit__(self, sizes):
         self.M = len(sizes)
         self.K = max(sizes)
-        self.first = np.cumsum([0, *sizes], dtype=np.intp)
-        self.n = self.first[self.M]
-        rows: cython.double[:, ::1] = np.zeros((self.n + self.K + 2, N_LANES))
-        flat: cython.double[:, ::1] = np.zeros((2, self.n))
-        self.lanes = rows[: self.n]
-        self.common = rows[self.n : self.n + self.K]
-        self.half = rows[self.n + self.K]
-        np.asarray(self.half)[:N_SHARES] = 0.5 * 0.25 ** np.arange(1, N_SHARES + 1)
-        self.pi = rows[self.n + self.K + 1, :N_SHARES]
-        self.pi[:] = 1.0 / N_SHARES
-        self.total = flat[0]
-        self.likelihood = flat[1]
-        self.alive = np.zeros(self.M, dtype=np.int8)
+        h: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        self.n = sum(sizes)
+        self.room = Doubles((self.n + self.K + 2) * N_LANES + 2 * self.n + (self.M + 1) + (self.M + 7) // 8)
+        self.lanes = self.room.at
+        self.common = self.lanes + self.n * N_LANES
+        self.half = self.common + self.K * N_LANES
+        self.pi = self.half + N_LANES
+        self.total = self.pi + N_LANES
+        self.likelihood = self.total + self.n
+        self.first = cython.cast(cython.pointer[cython.Py_ssize_t], self.likelihood + self.n)
+        self.alive = cython.cast(cython.pointer[cython.schar], self.first + self.M + 1)
+        for m in range(self.M):
+            self.first[m + 1] = self.first[m] + sizes[m]
+        for h in range(N_SHARES):
+            self.half[h] = 0.5 * 0.25 ** (h + 1)
+            self.pi[h] = 1.0 / N_SHARES
         self.n_alive = 0
         self.odds = self.evidence = 0.0
-
-    @property
-    def w(self):
-        """(share, expert)"""
-        return np.asarray(self.lanes)[:, :N_SHARES].T
 
     def start(self):
         """All groups that are there have equal weights."""
@@ -109,7 +108,7 @@ class Shares(Stateful):
         m: cython.Py_ssize_t
         for m in range(self.M):
             for e in range(self.first[m], self.first[m + 1]):
-                self.lanes[e, h] = self.alive[m] / (self.n_alive * cython.cast(cython.double, self._size(m)))
+                self.lanes[e * N_LANES + h] = self.alive[m] / (self.n_alive * cython.cast(cython.double, self._size(m)))
 
     def _size(self, m):
         return self.first[m + 1] - self.first[m]
@@ -128,14 +127,14 @@ class Shares(Stateful):
         for e in range(self.n):
             self.likelihood[e] = 0.0 if self.first[m] <= e < self.first[m + 1] else 1.0
         self._reweigh(kept)
-        scale_eights(self.n, kept, cython.address(self.lanes[0, 0]))
+        scale_eights(self.n, kept, self.lanes)
         self._add_up()
 
     def _reweigh(self, kept):
         """The weights times the likelihoods; times `kept` those of a share add up to 1, and are equal ones where none
         is left."""
         h: cython.Py_ssize_t
-        multiply_eights(self.n, cython.address(self.likelihood[0]), cython.address(self.lanes[0, 0]), kept)
+        multiply_eights(self.n, self.likelihood, self.lanes, kept)
         for h in range(N_SHARES):
             if not kept[h] > 0.0:
                 self._level(h)
@@ -151,9 +150,9 @@ class Shares(Stateful):
         e: cython.Py_ssize_t
         kept: cython.double = 0.0
         for e in range(self.n):
-            kept += self.lanes[e, h]
+            kept += self.lanes[e * N_LANES + h]
         for e in range(self.n):
-            self.lanes[e, h] /= kept if kept > 0.0 else 1.0
+            self.lanes[e * N_LANES + h] /= kept if kept > 0.0 else 1.0
 
     def update(self, loss, share_loss):
         """The rule above, from the losses of the experts and of the shares' averages. The least of each is 0; an
@@ -161,7 +160,7 @@ class Shares(Stateful):
         h: cython.Py_ssize_t
         total: cython.double = 0.0
         kept: cython.double[N_LANES]
-        likelihoods(self.n, loss, LARGEST_LOSS, cython.address(self.likelihood[0]))
+        likelihoods(self.n, loss, LARGEST_LOSS, self.likelihood)
         self._reweigh(kept)
         self._pool(kept)
         self._share_out()
@@ -185,12 +184,12 @@ class Shares(Stateful):
             to_neighbour[h] = 0.5 * self.half[h]
             kept[h] = 1.0 - 2.0 * self.half[h]
         for m in range(self.M):
-            u = cython.address(self.lanes[self.first[m], 0])
+            u = self.lanes + self.first[m] * N_LANES
             if self.alive[m] and self._size(m) < self.K:
                 for h in range(N_LANES):
                     u[h] = (1.0 - self.half[h]) * u[h] + to_all[h]
             elif self.alive[m]:
-                blur_eights(self.K, kept, to_neighbour, cython.address(self.common[0, 0]), u)
+                blur_eights(self.K, kept, to_neighbour, self.common, u)
 
     def _pool(self, kept):
         """common_k: the part of the other groups of what all groups have at the k-th penalty; all weights times
@@ -201,12 +200,12 @@ class Shares(Stateful):
             part[h] = self.half[h] / self.n_alive
         pool_eights(
             self.M,
-            cython.address(self.first[0]),
+            self.first,
             self.K,
             kept,
             part,
-            cython.address(self.lanes[0, 0]),
-            cython.address(self.common[0, 0]),
+            self.lanes,
+            self.common,
         )
 
     def doubt(self, gain, information):
@@ -220,7 +219,7 @@ class Shares(Stateful):
         """Each share's average of what the experts predict."""
         h: cython.Py_ssize_t
         sums: cython.double[N_LANES]
-        add_eights(self.n, pulls, cython.address(self.lanes[0, 0]), sums)
+        add_eights(self.n, pulls, self.lanes, sums)
         for h in range(N_SHARES):
             out[h] = sums[h]
 
@@ -230,7 +229,7 @@ class Shares(Stateful):
         kept: cython.double = 1.0 / (1.0 + self.odds * exp(self.evidence))
         for h in range(N_LANES):
             pi[h] = kept * self.pi[h] if h < N_SHARES else 0.0
-        dot_eights(self.n, pi, cython.address(self.lanes[0, 0]), cython.address(self.total[0]))
+        dot_eights(self.n, pi, self.lanes, self.total)
         self.total[0] += 1.0 - kept
 
     def weight_of(self, m):
@@ -243,18 +242,9 @@ class Shares(Stateful):
 
     def travel(self, tape):
         """Share by share. Which groups are there, their owner knows."""
-        e: cython.Py_ssize_t
-        h: cython.Py_ssize_t
         evidence: cython.double
-        row: cython.p_double = cython.address(self.likelihood[0])
-        tape.doubles(cython.address(self.pi[0]), N_SHARES, WEIGHT)
-        for h in range(N_SHARES):
-            for e in range(self.n):
-                row[e] = self.lanes[e, h]
-            tape.doubles(row, self.n, WEIGHT)
-            if tape.mode == READ:
-                for e in range(self.n):
-                    self.lanes[e, h] = row[e]
+        tape.doubles(self.pi, N_SHARES, WEIGHT)
+        tape.lanes(self.lanes, self.n, N_SHARES, N_LANES, WEIGHT)
         tape.number(cython.address(self.odds), WEIGHT)
         evidence = tape.number(cython.address(self.evidence), FINITE)
         tape.require(evidence <= MOST_EVIDENCE, b"there is more evidence of nothing to learn than there can be")

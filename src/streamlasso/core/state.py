@@ -11,16 +11,21 @@ from typing import NamedTuple
 
 import cython
 import numpy as np
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING
+from cython.cimports.cpython.object import PyObject
+from cython.cimports.cpython.ref import Py_DECREF
 from cython.cimports.streamlasso.core.tape import CHECK, MEASURE, READ, WRITE, Tape
 
 #: What lies along an axis: features, the intercept and the features, the lower triangle of a matrix of these by rows,
 #: the columns of the array, as many rows as there are now, the numbers in a triangle of as many (none where it is not
-#: kept), or as many numbers as the settings ask for; any other name is that of an attribute that has the length.
+#: kept); any other name is that of an attribute that has the length, and a number is the length.
 FEATURES, WITH_INTERCEPT, PAIRS = "features", "intercept and features", "pairs of intercept and features"
-COLUMNS, ROWS, TRIANGLE, FIXED = "columns", "rows", "triangle of rows", "fixed"
+COLUMNS, ROWS, TRIANGLE = "columns", "rows", "triangle of rows"
 #: Bytes of a number.
 WIDTH = 8
+#: Room for a state, as found by the last one: this share more than it took.
+SLACK = cython.declare(cython.Py_ssize_t, 16)
+_room = cython.declare(cython.Py_ssize_t, 1024)
 
 
 def n_pairs(p):
@@ -144,23 +149,38 @@ class Stateful:
         return tape.wrong == cython.NULL
 
     def pack(self):
-        """What the next row needs, as bytes."""
+        """What the next row needs, as bytes. Most states are as large as the last one, or nearly: they are written at
+        once, and measured only where there is too little room."""
+        global _room
         tape: Tape = Tape()
-        size: cython.Py_ssize_t = self.n_bytes(tape)
-        data: bytes = PyBytes_FromStringAndSize(cython.NULL, size)
-        self.write(tape, PyBytes_AS_STRING(data), size)
-        return data
+        size: cython.Py_ssize_t = _room
+        data: cython.pointer[PyObject] = new_bytes(cython.NULL, size)
+        self.write(tape, in_bytes(data), size)
+        if tape.wrong != cython.NULL:
+            size = self.n_bytes(tape)
+            resize_bytes(cython.address(data), size)
+            self.write(tape, in_bytes(data), size)
+        size = tape.at
+        resize_bytes(cython.address(data), size)
+        _room = size + size // SLACK
+        packed: bytes = cython.cast(object, data)
+        Py_DECREF(packed)
+        return packed
 
     def unpack(self, data: bytes):
         """The state that `pack` gave; a ValueError, and no change, where it does not fit these settings."""
-        self.refuse_unfit(data)
-        self.read(Tape(), PyBytes_AS_STRING(data), len(data))
+        tape: Tape = Tape()
+        self._refuse_unfit(tape, data)
+        self.read(tape, PyBytes_AS_STRING(data), len(data))
 
     def refuse_unfit(self, data: bytes):
         """A ValueError where these settings could not have made this state."""
-        tape: Tape = Tape()
+        self._refuse_unfit(Tape(), data)
+
+    def _refuse_unfit(self, tape, data):
         if not self.fits(tape, PyBytes_AS_STRING(data), len(data)):
             raise ValueError(self._complaint(data, tape.wrong.decode(), tape.wrong_at))
+        return 0
 
     def _complaint(self, data, wrong, wrong_at):
         if wrong_at < 0:
@@ -252,9 +272,7 @@ class Stateful:
             return n_rows
         if axis == TRIANGLE:
             return n_rows * (n_rows + 1) // 2 if self._keeps_triangle(known) else 0
-        if axis != FIXED:
-            return getattr(self, axis)
-        return np.shape(getattr(self, array.columns[0].name))[i]
+        return getattr(self, axis) if isinstance(axis, str) else axis
 
     def _keeps_triangle(self, known):
         return True

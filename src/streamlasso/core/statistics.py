@@ -112,9 +112,7 @@ class Scaler(Stateful):
         self.y_scatter *= factor
 
     def travel(self, tape):
-        tape.doubles(self.mean, self.p, FINITE)
-        tape.doubles(self.scatter, self.p, FINITE)
-        tape.doubles(self.peak, self.p, FINITE)
+        tape.doubles(self.mean, 3 * self.p, FINITE)
         tape.number(cython.address(self.weight), WEIGHT)
         tape.number(cython.address(self.y_mean), FINITE)
         tape.number(cython.address(self.y_scatter), FINITE)
@@ -295,8 +293,7 @@ class Moments(Stateful):
     def travel(self, tape):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.n_pending), PENDING)
         self._travel_S(tape)
-        tape.doubles(self.c, self.p, FINITE)
-        tape.doubles(self.mean, self.p, FINITE)
+        tape.doubles(self.c, 2 * self.p, FINITE)
         tape.doubles(self.rows, n * self.p, FINITE)
         tape.doubles(self.signed, n * self.p, FINITE)
         tape.number(cython.address(self.weight), WEIGHT)
@@ -312,7 +309,10 @@ class Moments(Stateful):
 
 @cython.cclass
 class Ring(Stateful):
-    """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with."""
+    """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with.
+
+    `ring_of` makes one.
+    """
 
     STATE = (
         array("x", ROWS, FEATURES),
@@ -343,7 +343,8 @@ class Ring(Stateful):
         return i - self.capacity if i >= self.capacity else i
 
     def clear(self):
-        self.count = self.start = 0
+        if self.capacity > 0:
+            self.count = self.start = 0
 
     def push(self, x, y, weight):
         slot: cython.Py_ssize_t = self.slot(self.count)
@@ -367,8 +368,10 @@ class Ring(Stateful):
     def travel(self, tape):
         """Oldest first."""
         i: cython.Py_ssize_t
-        n: cython.Py_ssize_t = tape.rows(cython.address(self.count), self.capacity)
-        if tape.mode == READ:
+        count: cython.Py_ssize_t = self.count
+        n: cython.Py_ssize_t = tape.rows(cython.address(count), self.capacity)
+        if tape.mode == READ and self.capacity > 0:
+            self.count = count
             self.start = 0
         for i in range(n):
             tape.doubles(self.x + self.slot(i) * self.p, self.p, FINITE)
@@ -380,3 +383,13 @@ class Ring(Stateful):
             tape.number(cython.address(self.curvature[self.slot(i)]), WEIGHT)
         for i in range(n):
             tape.number(cython.address(self.target[self.slot(i)]), FINITE)
+
+
+def ring_of(capacity, p):
+    """A ring; all that keep no rows are one, which never changes."""
+    if capacity > 0:
+        return Ring(capacity, p)
+    return _without_rows.setdefault(p, Ring(0, p))
+
+
+_without_rows = {}

@@ -8,6 +8,14 @@ with a subclass of `Experts` and a function `groups`, and its name in KINDS (`__
 import cython
 from cython.cimports.streamlasso.core.state import Stateful
 
+from streamlasso.memories import Forgetting
+
+#: Up to as many features, the groups of a kind learn one after the other, and have scratch space in common: it would be
+#: a good part of their memory. With more features it is not, and they may learn at the same time.
+MOST_SHARED = 64
+#: The memory of all groups that restart.
+ALWAYS = Forgetting(1.0)
+
 
 @cython.cclass
 class Experts(Stateful):

@@ -17,11 +17,10 @@ cdef class Path(LeastSquares):
     cdef Doubles each
     cdef double* lam
     cdef double* intercepts
-    cdef int* code
     cdef Py_ssize_t* age
+    cdef Py_ssize_t* code
     cdef bint _none_due(self, const double* weight) noexcept nogil
     cdef double* power
-    cdef double* z
     cdef double* coef
 
     cdef void predict_all(self, const double* x, double* eta) noexcept nogil

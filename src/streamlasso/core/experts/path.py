@@ -18,7 +18,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import pow
 from cython.cimports.libc.string import memset
-from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets
+from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, Scratch
 from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.kernels import add_weighted, dot, matrix_times
@@ -28,9 +28,9 @@ from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
 from cython.cimports.streamlasso.core.tape import ANY, PENALTY, READ
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
+from streamlasso.core.experts.base import ALWAYS, MOST_SHARED
 from streamlasso.core.objective import problem_of
 from streamlasso.core.state import COLUMNS, Column, array, numbers, table
-from streamlasso.memories import Forgetting
 
 #: A solution that is `age` rows old lacks a share age/n of what its memory knows, and so much of its part in the
 #: mixture: it is solved again where weight * age / n exceeds STALE, where its weight is MATTERS, or after STALE_ROWS.
@@ -40,6 +40,8 @@ MATTERS = cython.declare(cython.double, 0.05)
 #: has so few of them that it is cheap.
 MOST_ACTIVE = cython.declare(cython.double, 2.0 / 3.0)
 CHEAP = cython.declare(cython.double, 50.0)
+#: Where ages end.
+MOST_ROWS = cython.declare(cython.Py_ssize_t, 2**62)
 
 
 def groups(n_features, settings, memories, starts):
@@ -48,9 +50,11 @@ def groups(n_features, settings, memories, starts):
     if not tuner.competes:
         return []
     powers = tuner.powers_for(settings["family"])
-    stay = [PathExperts(Path(problem_of(settings, memory), powers), memory, False) for memory in memories]
-    always = Forgetting(1.0)
-    return stay + [PathExperts(Path(problem_of(settings, always), powers), always, True) for _ in range(starts)]
+    scratch = Scratch(n_features) if n_features <= MOST_SHARED else None
+    each = [(memory, False) for memory in memories] + [(ALWAYS, True)] * starts
+    return [
+        PathExperts(Path(problem_of(settings, memory), scratch, powers), memory, restarts) for memory, restarts in each
+    ]
 
 
 @cython.cclass
@@ -65,21 +69,22 @@ class Path(LeastSquares):
         numbers("place", Column("leader"), dtype=np.int64),
     )
 
-    def __cinit__(self, problem, powers):
+    def __cinit__(self, problem, scratch, powers):
         k: cython.Py_ssize_t
         n: cython.Py_ssize_t = len(powers)
         self.n = n
-        self.each = Doubles(5 * n + self.p + n * self.p)
+        self.each = Doubles(5 * n + n * self.p)
         self.quadratic = self.family.quadratic
         self.lam = self.each.at
         self.intercepts = self.lam + n
         self.power = self.intercepts + n
         fill(self.power, n, powers)
         self.age = cython.cast(cython.pointer[cython.Py_ssize_t], self.power + n)
-        self.code = cython.cast(cython.pointer[cython.int], self.power + 2 * n)
-        self.z = self.power + 3 * n
-        self.coef = self.z + self.p
-        self.actives = ActiveSets([self.active, *(ActiveSet(self.p, self.active) for _ in range(1, self.n))])
+        self.code = self.age + n
+        self.coef = self.power + 3 * n
+        self.actives = ActiveSets(
+            [self.active, *(ActiveSet(self.p, self.active.scratch, False) for _ in range(1, self.n))]
+        )
         for k in range(self.n):
             self.code[k] = WAITING
             cython.cast(ActiveSet, self.actives.at[k]).has_ridge = self.l1_ratio < 1.0
@@ -130,6 +135,7 @@ class Path(LeastSquares):
             self.code[k] = WAITING
             self.age[k] = 0
             self._spread_out(k)
+            cython.cast(ActiveSet, self.actives.at[k]).give_back()
         self.predicted = 0.0
         self.leader = 0
 
@@ -155,13 +161,10 @@ class Path(LeastSquares):
 
     def _leverage(self, x):
         """1/K + z'S^{-1}z, by the factor of the leading solution."""
-        j: cython.Py_ssize_t
         s: cython.double = 1.0 / self.moments.weight if self.fit_intercept else 0.0
         if cython.cast(ActiveSet, self.actives.at[self.leader]).broken:
             return s
-        for j in range(self.p):
-            self.z[j] = x[j] - self.moments.mean[j]
-        return s + cython.cast(ActiveSet, self.actives.at[self.leader]).spread(self.z)
+        return s + cython.cast(ActiveSet, self.actives.at[self.leader]).spread(x, self.moments.mean)
 
     # --- the solutions ------------------------------------------------------------------------------------------
 
@@ -224,7 +227,7 @@ class Path(LeastSquares):
                 none = False
             elif not (
                 cython.cast(ActiveSet, self.actives.at[k]).broken
-                and cython.cast(ActiveSet, self.actives.at[k]).factor.room == 0
+                and cython.cast(ActiveSet, self.actives.at[k]).room == 0
             ):
                 # A new factor in the end costs less than one that follows every row.
                 cython.cast(ActiveSet, self.actives.at[k]).abandon()
@@ -234,7 +237,7 @@ class Path(LeastSquares):
         """Has the lasso spent its rows? A ridge spreads few degrees of freedom over many features."""
         if cython.cast(ActiveSet, self.actives.at[k]).has_ridge:
             return False
-        return cython.cast(ActiveSet, self.actives.at[k]).factor.k > max(CHEAP, MOST_ACTIVE * self.effective_size())
+        return cython.cast(ActiveSet, self.actives.at[k]).k > max(CHEAP, MOST_ACTIVE * self.effective_size())
 
     def _copy(self, k):
         """The k-th solution is that of its neighbour with the larger penalty."""
@@ -251,14 +254,11 @@ class Path(LeastSquares):
 
     def _numbers(self, tape):
         """A solution that overflows has no weight, and does no harm."""
-        k: cython.Py_ssize_t
         LeastSquares._numbers(self, tape)
         tape.doubles(self.lam, self.n, PENALTY)
         tape.doubles(self.intercepts, self.n, ANY)
-        for k in range(self.n):
-            tape.small(cython.address(self.code[k]), N_STATUSES)
-        for k in range(self.n):
-            tape.count(cython.address(self.age[k]))
+        tape.indices(self.code, self.n, 0, N_STATUSES)
+        tape.indices(self.age, self.n, 0, MOST_ROWS)
         tape.index(cython.address(self.leader), self.n)
 
     def travel(self, tape):
@@ -266,8 +266,10 @@ class Path(LeastSquares):
         LeastSquares.travel(self, tape)
         for k in range(1, self.n):
             cython.cast(ActiveSet, self.actives.at[k]).travel(tape)
-        for k in range(self.n if tape.mode == READ else 0):
-            self._spread_out(k)
+        if tape.mode == READ:
+            memset(self.coef, 0, self.n * self.p * cython.sizeof(cython.double))
+            for k in range(self.n):
+                cython.cast(ActiveSet, self.actives.at[k]).add_to(self.coef + k * self.p, 1.0)
 
 
 @cython.cclass

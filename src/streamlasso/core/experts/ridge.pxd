@@ -12,8 +12,9 @@ cdef class RidgeExperts(Experts):
     cdef bint fit_intercept, standardize, quadratic
     cdef double[3] kappas
     cdef Py_ssize_t n_kappas
-    cdef Doubles room
-    cdef double* penalty_factor
+    cdef Doubles room, scratch
+    cdef object factors
+    cdef const double* penalty_factor
     cdef public double kappa, rows
     cdef double* P
     cdef double* b

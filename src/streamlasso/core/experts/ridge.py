@@ -37,8 +37,8 @@ from cython.cimports.streamlasso.core.record import OK
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from cython.cimports.streamlasso.core.values import weight_of
 
+from streamlasso.core.experts.base import ALWAYS, MOST_SHARED
 from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
-from streamlasso.memories import Forgetting
 
 #: Where noise is low a prior worth a hundredth of a row is the best. Where eta is a logit or a logarithm it has a scale
 #: of its own: b_j s_j has a prior deviation of 1 / sqrt(3), or of 1 / sqrt(30) around the model of the mixture.
@@ -51,12 +51,17 @@ LEAST_FACTOR = cython.declare(cython.double, 1e-3)
 def groups(n_features, settings, memories, starts):
     """As many as the tuner says, where memories may restart."""
     kappas = KAPPAS if settings["family"].quadratic else KAPPAS_OF_LINKS
-    return [RidgeExperts(n_features, settings, kappas) for _ in range(settings["tuner"].ridges if starts else 0)]
+    n_groups = settings["tuner"].ridges if starts else 0
+    scratches = [Doubles(2 * (n_features + 1)) for _ in range(1 if n_features <= MOST_SHARED else n_groups)]
+    return [RidgeExperts(n_features, settings, ALWAYS, scratches[i % len(scratches)], kappas) for i in range(n_groups)]
 
 
 @cython.cclass
 class RidgeExperts(Experts):
-    """One ridge regression."""
+    """One ridge regression.
+
+    scratch : room for z and q, that of groups that learn one after the other
+    """
 
     STATE = (
         array("P", PAIRS),
@@ -68,24 +73,27 @@ class RidgeExperts(Experts):
     kind = "ridge"
     sparse = False
 
-    def __cinit__(self, n_features: cython.Py_ssize_t, settings, kappas):
+    def __cinit__(self, n_features: cython.Py_ssize_t, settings, memory, scratch: Doubles, kappas):
         n: cython.Py_ssize_t = n_features + 1
         self.p = n_features
         self.n = 1
         self.restarts = True
-        self.memory = Forgetting(1.0)
+        self.memory = memory
         self.family = settings["family"]
         self.quadratic = self.family.quadratic
         self.fit_intercept = settings["fit_intercept"]
         self.standardize = settings["standardize"]
-        self.room = Doubles(5 * n - 1 + n_pairs(n_features))
-        self.b = self.room.at
+        pairs: cython.Py_ssize_t = n_pairs(n_features)
+        self.room = Doubles(pairs + 2 * n)
+        self.P = self.room.at
+        self.b = self.P + pairs
         self.centre = self.b + n
-        self.z = self.centre + n
+        self.scratch = scratch
+        self.z = scratch.at
         self.q = self.z + n
-        self.penalty_factor = self.q + n
-        fill(self.penalty_factor, n_features, settings["penalty_factor"])
-        self.P = self.penalty_factor + n_features
+        self.factors = np.ascontiguousarray(settings["penalty_factor"], dtype=float)
+        factors: cython.const[cython.double][::1] = self.factors
+        self.penalty_factor = cython.address(factors[0])
         self.n_kappas = len(kappas)
         fill(self.kappas, self.n_kappas, kappas)
         self.kappa = self.rows = 0.0
@@ -213,8 +221,6 @@ class RidgeExperts(Experts):
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def travel(self, tape):
-        tape.doubles(self.P, (self.p + 1) * (self.p + 2) // 2, FINITE)
-        tape.doubles(self.b, self.p + 1, FINITE)
-        tape.doubles(self.centre, self.p + 1, FINITE)
+        tape.doubles(self.P, (self.p + 1) * (self.p + 2) // 2 + 2 * (self.p + 1), FINITE)
         tape.number(cython.address(self.kappa), WEIGHT)
         tape.number(cython.address(self.rows), WEIGHT)

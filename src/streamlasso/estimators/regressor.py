@@ -50,7 +50,7 @@ class RAPRegressor(RegressorMixin, RAP):
     >>> model.predict([[0.0, 1.0, 0.0, 0.0, 0.0]]).round(1)
     array([2.])
     >>> model.selected_.support, model.n_seen_
-    (array([1, 2]), 500)
+    (array([1]), 500)
     """
 
     def __init__(

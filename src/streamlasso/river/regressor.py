@@ -55,7 +55,7 @@ class RAPRegressor(RAP, base.MiniBatchRegressor):
     MAE: 0.200812
     >>> best = model.selected_
     >>> [best.coef.names[j] for j in best.support]
-    ['gallup', 'ipsos', 'ordinal_date', 'rasmussen', 'you_gov']
+    ['gallup', 'ipsos', 'rasmussen']
     """
 
     def __init__(

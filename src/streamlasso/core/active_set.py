@@ -118,7 +118,7 @@ class ActiveSet(Factor):
 
     def hold(self, k):
         """Room for a list of k members, and for a few more; False where there is no memory."""
-        return k <= self.held or self._list(min(self.p, k + 2))
+        return k <= self.held or self._list(min(self.p, k + max(k // 4, 4)))
 
     def _list(self, room):
         """Room for a list of so many members, and not more."""

@@ -50,7 +50,7 @@ class Factor(Stateful):
     def _make_room(self, k):
         """For k members, and some more; most blocks stay much smaller than p. False where there is no memory."""
         i: cython.Py_ssize_t
-        room: cython.Py_ssize_t = min(self.p + 2, max(k, self.room + max(self.room // 4, 2)))
+        room: cython.Py_ssize_t = min(self.p + 2, max(k, self.room + max(self.room // 4, 4)))
         kept: cython.Py_ssize_t = min(self.k, self.room)
         if k <= self.room:
             return True

@@ -3,8 +3,8 @@
     git worktree add ../before d9b4d89 && (cd ../before && python setup.py build_ext --inplace)
     python benchmarks/rules.py --data DATA --before ../before/src [--now src] [--options '{"starts": 6}'] [--jobs 2]
 
-Losses as on the leaderboard: clipped, after the 50th row. The twelve streams with the last residuals and without, the 29
-other streams, the paper's simulation with regimes of random length (Gaussian; without intercept and scaling; classes:
+Losses as on the leaderboard: clipped, after the 50th row. The twelve streams with the last residuals and without, the
+29 other streams, the paper's simulation with regimes of random length (Gaussian; without intercept and scaling; classes:
 loss above the floor, after row 20, F of `selected_`), and streams with nothing to learn (loss over the running mean's):
 events of 2 % with flags, normal and heavy-tailed noise. Differences are paired, with one standard error over blocks of
 rows or over draws. Each build runs in processes of its own; `--options` are arguments of `Mixture` for the new one.
@@ -136,7 +136,8 @@ def run(build: Path, name: str, folder: Path, options: dict, jobs: int) -> list[
     environment = {**os.environ, "PYTHONPATH": f"{build.resolve()}{os.pathsep}{here}", "BUILD": name}
     command = [sys.executable, __file__, "--work", str(folder), "--options", json.dumps(options)]
     workers = [subprocess.Popen(command, env=environment) for _ in range(jobs)]
-    if any([worker.wait() for worker in workers]):
+    failed = [worker.wait() for worker in workers]
+    if any(failed):
         raise SystemExit(f"{build}: a process failed")
     return [np.load(path, allow_pickle=True).item() for path in sorted(folder.glob(f"result-{name}-*.npy"))]
 
@@ -179,7 +180,9 @@ def table(streams: list[dict], now: list[dict], before: list[dict]) -> Iterator[
                 logs.append(np.log(a.mean() / b.mean()))
                 yield line(kind, streams[i]["name"], b.mean(), a.mean(), ratio(a, b))
             kept = [log for log, i in zip(logs, places, strict=True) if streams[i]["name"] != "usenet1"]
-            yield line(kind, "geometric mean", 1.0, np.exp(np.mean(logs)), f"without usenet1 {np.exp(np.mean(kept)):.4f}")
+            yield line(
+                kind, "geometric mean", 1.0, np.exp(np.mean(logs)), f"without usenet1 {np.exp(np.mean(kept)):.4f}"
+            )
 
 
 def null_lines(kind: str, streams: list[dict], now: list, before: list) -> Iterator[dict[str, str]]:

@@ -4,10 +4,11 @@
     python benchmarks/rules.py --data DATA --before ../before/src [--now src] [--options '{"starts": 6}'] [--jobs 2]
 
 Losses as on the leaderboard: clipped, after the 50th row. The twelve streams with the last residuals and without, the
-29 other streams, the paper's simulation with regimes of random length (Gaussian; without intercept and scaling; classes:
-loss above the floor, after row 20, F of `selected_`), and streams with nothing to learn (loss over the running mean's):
-events of 2 % with flags, normal and heavy-tailed noise. Differences are paired, with one standard error over blocks of
-rows or over draws. Each build runs in processes of its own; `--options` are arguments of `Mixture` for the new one.
+29 other streams, the paper's simulation with regimes of random length (Gaussian; without intercept and scaling;
+classes: loss above the floor, after row 20, F of `selected_`), and streams with nothing to learn (loss over the running
+mean's): events of 2 % with flags, normal and heavy-tailed noise. Differences are paired, with one standard error over
+blocks of rows or over draws. Each build runs in processes of its own; `--options` are arguments of `Mixture` for the
+new one.
 """
 
 import argparse

@@ -279,7 +279,7 @@ class Row:
         return self.phi + (deviance - self.phi) / weight, weight
 
     def nothing(self):
-        """The odds of nothing to learn, a fifth or, where rows say little, more; and the evidence, 3 at most."""
+        """The odds of nothing to learn, three tenths or, where rows say little, more; and the evidence, 3 at most."""
         phi = self.dispersion()[0]
         if not self.doubts or not self.n or not phi > 0 or not np.isfinite(self.etas).any():
             return self.odds, self.evidence
@@ -291,7 +291,7 @@ class Row:
         says = {"Binomial": mean * (1 - mean), "Poisson": mean}.get(type(self.family).__name__, 1.0)
         gain = with_it - without_it
         evidence = min(self.evidence + gain, 3.0) if np.isfinite(gain) else self.evidence
-        return 0.2 / min(max(4 * says, 1e-6), 1) ** 2, evidence
+        return 0.3 / min(max(4 * says, 1e-6), 1) ** 2, evidence
 
     def shares(self):
         phi = self.dispersion()[0]

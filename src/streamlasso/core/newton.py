@@ -581,7 +581,8 @@ class Newton:
         """By the step; b0 = e - m'b."""
         q: cython.Py_ssize_t
         b: cython.p_double = self.active.b
-        memcpy(cython.address(self.old[0]), b, self.active.k * DOUBLE)
+        if self.active.k > 0:
+            memcpy(cython.address(self.old[0]), b, self.active.k * DOUBLE)
         self.start_intercept = self.intercept
         self.intercept += self.step[0]
         for q in range(self.active.k):

@@ -29,7 +29,7 @@ any row and the difference of losses so far,
     total_mk = (1 - q) sum_h pi_h w_hmk,      total_00 += q
 
 `odds` are DOUBT / I^2, where I = min(1, 4 loss'') is what a row with the mean response says about eta, 4 p (1 - p) for
-a class: .2 for numbers and even classes, 33 for events of 2 %. d has an upper limit, so that what begins late is found.
+a class: .3 for numbers and even classes, 49 for events of 2 %. d has an upper limit, so that what begins late is found.
 
 The experts of a group lie side by side, from `first[m]` on, and so do the weights of one expert: N_LANES of them for
 N_SHARES, so that a loop over shares is one over whole vectors. The last is always 0.
@@ -58,7 +58,7 @@ LEAST_PI = cython.declare(cython.double, 1e-200)
 LARGEST_LOSS = cython.declare(cython.double, 700.0)
 LEAST_SUM = cython.declare(cython.double, 1e-290)
 #: The odds of nothing to learn where a row says as much as it can, and the most evidence for it.
-DOUBT = cython.declare(cython.double, 0.2)
+DOUBT = cython.declare(cython.double, 0.3)
 MOST_EVIDENCE = cython.declare(cython.double, 3.0)
 LEAST_INFORMATION = cython.declare(cython.double, 1e-6)
 

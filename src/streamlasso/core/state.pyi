@@ -3,17 +3,15 @@ from typing import Any, ClassVar, NamedTuple
 
 from numpy.typing import NDArray
 
-FIXED: str
-
 class Array(NamedTuple):
     name: str
-    axes: tuple[str, ...]
+    axes: tuple[str | int, ...]
     columns: tuple[Any, ...]
     dtype: type
     new: float
 
 def array(
-    name: str, *axes: str, attribute: str | None = None, dtype: type = ..., new: float = 0.0, **column: Any
+    name: str, *axes: str | int, attribute: str | None = None, dtype: type = ..., new: float = 0.0, **column: Any
 ) -> Array: ...
 def under(prefix: str, state: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]: ...
 

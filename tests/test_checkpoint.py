@@ -663,3 +663,19 @@ def test_no_number_in_a_file_can_crash_the_process(data):
 def test_no_word_in_a_file_can_crash_the_process(data):
     model = loaded(data, FUZZED, words(data, ["type", "items", "r", "n"]))
     assert model is None or model.predict(rows(5)).shape == (5,)
+
+
+@pytest.mark.parametrize("penalty", [None, ElasticNet(0.5)], ids=str)
+def test_a_diagonal_derivative_with_free_features_resumes_to_the_bit(penalty):
+    """The factor that a first feature joins is not in the file; it is made anew, not read from unused memory."""
+    settings = dict(family="poisson", penalty=penalty, tuner=LogRMS(), memory=0.97, gradient="diagonal")
+    settings |= dict(lambda_init=1e3, penalty_factor=[0, 0, 1, 1, 1, 1, 1, 1])
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 8))
+        y = rng.poisson(np.exp(X[:, :3] @ [0.4, -0.4, 0.25]))
+        model, resumed = RAPRegressor(**settings), RAPRegressor(**settings)
+        for t in range(60):
+            model.partial_fit(X[t : t + 1], y[t : t + 1])
+            resumed = pickle.loads(pickle.dumps(resumed)).partial_fit(X[t : t + 1], y[t : t + 1])
+            assert resumed.lambda_ == model.lambda_, f"seed {seed}, row {t}"

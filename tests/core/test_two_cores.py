@@ -271,6 +271,21 @@ def test_a_process_ends(how):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("family", ["poisson", "gamma"])
+def test_a_slope_of_minus_one_is_no_reason_to_wait_for_ever(family):
+    """With responses of 2 it is -1 at eta = 0: the second thread then asks under the GIL whether it was an error."""
+    learn_one = f"""
+import streamlasso.river
+two_cores.set_n_threads(2)
+model = streamlasso.river.RAPRegressor(family="{family}")
+for x in X:
+    model.learn_one(dict(enumerate(x)), 2.0)
+print(model.n_seen_)
+"""
+    done = ran(learn_one)
+    assert (done.stdout.strip(), done.stderr) == (str(N), "")
+
+
 @pytest.mark.posix
 @pytest.mark.parametrize("number", ["SIGTERM", "SIGKILL"])
 def test_a_process_is_killed(number):

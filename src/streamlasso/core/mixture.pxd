@@ -26,9 +26,8 @@ cdef class MixtureLearner(Engine):
     cdef Doubles room
     # Of each kind that restarts: its first group, the one after its last, and the rows between restarts.
     cdef Py_ssize_t* pools
-    # Whether two threads learn a row together; the groups in the order in which they are taken, from both ends, and how
+    # Where two threads learn a row together: the groups in the order in which they are taken, from both ends, and how
     # many are; the row.
-    cdef bint divides
     cdef Py_ssize_t[::1] order
     cdef long taken
     cdef Batch* batch

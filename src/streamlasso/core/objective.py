@@ -280,7 +280,7 @@ class Objective(Stateful):
         entered: cython.bint = False
         self.norm = 0.0
         self.n_slope = 0
-        if self.active.broken and not self.diagonal:
+        if self.active.broken and not (self.diagonal and self._penalised()):
             self.active.remember()
             whole = self.active.refactor(m)
         if not self._penalised():

@@ -25,8 +25,9 @@ rung by whoever turns `asleep` back to 0; that happens once, so no lock is relea
 **Who may call.** The first to add 1 to `inside`; another thread that learns meanwhile does its work alone. Where
 several threads learn at once the cores are in use: each finds the others inside, and the second thread sleeps.
 
-**Errors.** The caller may hold the GIL, which it takes to raise an error, so work for the second thread must not raise
-any: what is compiled raises none in a row. Its -1 is passed on all the same.
+**Errors.** What is compiled raises none in a row, and the second thread's -1 is passed on all the same. But a number
+that happens to be -1 is looked at under the GIL, whether it is an error: so the caller must not hold the GIL
+(`Engine.take` gives it back), or both would wait for ever.
 
 **The same bits.** Both threads have the rounding mode and the treatment of subnormal numbers of the caller.
 

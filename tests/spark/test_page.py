@@ -1,6 +1,7 @@
 """A page without Spark: every row comes out once, nothing is learnt from a refused one, and the rest goes on."""
 
 import json
+import struct
 from itertools import pairwise
 
 import numpy as np
@@ -321,6 +322,40 @@ def test_a_newer_version_and_damage_are_refused():
     damaged = state.models[:-9] + other + state.models[-8:]
     with pytest.raises(ValueError, match="cut short or altered"):
         Pages(job).learn(state._replace(models=damaged), events(keys, range(N), X, y))
+
+
+def waiting_bytes(names, numbers, n=None):
+    text = json.dumps(names).encode()
+    return struct.pack("<QQ", len(names) if n is None else n, len(text)) + text + np.array(numbers, float).tobytes()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"short",
+        waiting_bytes([], []) + b"\0",
+        waiting_bytes(["k"], []),
+        waiting_bytes([["k", "1"]], []),
+        waiting_bytes([["k", "1"]], [0.0] * (P + 1)),
+        waiting_bytes([["k", "1"]], [0.0] * (P + 3)),
+        waiting_bytes([["k", "1"]], [np.inf] * (P + 2)),
+        waiting_bytes([["k", 1]], [0.0] * (P + 2)),
+        waiting_bytes([[["k"], "1"]], [0.0] * (P + 2)),
+        waiting_bytes([["k", "1"]], [0.0] * (P + 2), n=2**63),
+        waiting_bytes([["k", "1"]] * 2, [0.0] * 2 * (P + 2)),
+        waiting_bytes({"k": "1"}, [0.0] * (P + 2)),
+    ],
+)
+def test_forged_rows_that_wait_are_refused(data):
+    """A page with no number for its rows ended in an IndexError, one that expires at infinity in an OverflowError."""
+    X, y, keys = table(n=10)
+    pages = Pages(Job(MODEL, NAMES, wait_ms=100))
+    state, _ = pages.learn(None, events(keys, range(10), X, y))
+    good = waiting_bytes([["k", "1"]], [5.0] * (P + 2))
+    assert pages.expire(state._replace(waiting=good), 10)[1][0][:2] == ("k", "1")
+    for use in (lambda state: pages.expire(state, 10), lambda state: pages.learn(state, events([], [], X[:0], y[:0]))):
+        with pytest.raises(ValueError):
+            use(state._replace(waiting=data))
 
 
 def test_models_that_another_version_wrote_are_taken(monkeypatch):

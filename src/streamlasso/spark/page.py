@@ -154,7 +154,7 @@ class Pages:
     def expire(self, before: State, now: int) -> tuple[State, list[tuple[str, str, np.ndarray]]]:
         """The state without the rows whose time is up, and these: key, id, eta."""
         self.job.refuse_other(before.settings)
-        waiting = _unpack_waiting(before.waiting, len(self.job.features))
+        waiting = _unpack_waiting(before.waiting, self.job)
         due = [(name, row) for name, row in waiting.items() if row.expires <= now]
         for name, _ in due:
             del waiting[name]
@@ -180,7 +180,7 @@ class Pages:
         self._times = dict(zip(keys, times.tolist(), strict=True))  # type: ignore[arg-type]
         self._totals = dict(zip(keys, totals.tolist(), strict=True))  # type: ignore[arg-type]
         self._seen = dict.fromkeys(np.frombuffer(state.ids, np.uint64).tolist())
-        self._waiting = _unpack_waiting(state.waiting, len(self.job.features))
+        self._waiting = _unpack_waiting(state.waiting, self.job)
 
     def _close(self, before: State | None) -> State | None:
         keys = self.keyed.keys()
@@ -388,15 +388,31 @@ def _pack_waiting(waiting: dict[Name, Waiting]) -> bytes:
     return struct.pack("<QQ", len(waiting), len(names)) + names + numbers.tobytes()
 
 
-def _unpack_waiting(data: bytes, n_features: int) -> dict[Name, Waiting]:
+def _unpack_waiting(data: bytes, job: Job) -> dict[Name, Waiting]:
+    """What `_pack_waiting` gave, and nothing else: a state store may hold anything."""
     if not data:
         return {}
     if len(data) < 16:
         raise ValueError(f"{len(data)} bytes are no rows that wait")
     n, length = struct.unpack_from("<QQ", data)
-    names = [(key, name) for key, name in json.loads(data[16 : 16 + length])]
-    numbers = np.frombuffer(data[16 + length :]).reshape(n, -1)
-    return {
-        name: Waiting(row[-n_features:].copy(), int(row[0]), row[1:-n_features].copy())
-        for name, row in zip(names, numbers, strict=True)
+    names = json.loads(data[16 : 16 + length])
+    numbers = np.frombuffer(data[16 + length :])
+    n_etas, n_features = job.n_learners, len(job.features)
+    whole = _are_names(names) and len(names) == n and numbers.size == n * (1 + n_etas + n_features)
+    if not whole or not np.isfinite(numbers).all():
+        raise ValueError("the rows that wait for their labels are damaged")
+    rows = numbers.reshape(n, -1)
+    waiting = {
+        (key, name): Waiting(row[-n_features:].copy(), int(row[0]), row[1 : 1 + n_etas].copy())
+        for (key, name), row in zip(names, rows, strict=True)
     }
+    if len(waiting) < n:
+        raise ValueError("two rows that wait for their labels have the same name")
+    return waiting
+
+
+def _are_names(names: object) -> bool:
+    """A list of pairs of texts: key and id."""
+    return isinstance(names, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in names
+    )

@@ -13,8 +13,6 @@ def all_groups(n_features: int, settings: dict[str, Any], stay: Sequence[Memory]
 
 @final
 class MixtureLearner(Engine):
-    dispersion: float
-    dispersion_weight: float
     all_lam_max: float
     all_size: float
     @property

@@ -2,14 +2,14 @@ cimport cython
 
 from streamlasso.core.average cimport Average
 from streamlasso.core.bounds cimport Bounds
+from streamlasso.core.calibration cimport Calibration
 from streamlasso.core.carry cimport Carry
 from streamlasso.core.choice cimport Choice
+from streamlasso.core.division cimport Division
 from streamlasso.core.engine cimport Engine
 from streamlasso.core.experience cimport Experience
-from streamlasso.core.experts.base cimport Batch, Experts
 from streamlasso.core.noise cimport Noise
 from streamlasso.core.pointers cimport Doubles, Pointers
-from streamlasso.core.calibration cimport Calibration
 from streamlasso.core.relevance cimport Relevance
 from streamlasso.core.restarts cimport Restarts
 from streamlasso.core.shares cimport Shares
@@ -23,11 +23,7 @@ cdef class MixtureLearner(Engine):
     cdef readonly Py_ssize_t M
     cdef Py_ssize_t n
     cdef Doubles room
-    # Where two threads learn a row together: the groups in the order in which they are taken, from both ends, and how
-    # many are; the row.
-    cdef Py_ssize_t[::1] order
-    cdef long taken
-    cdef Batch* batch
+    cdef Division division
     cdef Noise noise
     cdef Experience experience
     cdef Average average
@@ -63,8 +59,6 @@ cdef class MixtureLearner(Engine):
     cdef double* _scratch(self) noexcept nogil
     cdef double _own_eta(self, const double* x, double* row) except? -1 nogil
     cdef int _learn_all(self, Py_ssize_t n) except -1 nogil
-    cdef int _learn_group(self, Py_ssize_t m, Batch* batch) except -1 nogil
-    cdef int _learn_share(self, bint second) except -1 nogil
     cdef int _restart_in_turn(self) except -1 nogil
     cdef int _restart(self, Py_ssize_t m, Py_ssize_t turn) except -1 nogil
     cdef int _predict_all(self, const double* row, double* etas) except -1 nogil

@@ -19,8 +19,6 @@ was predicted: the scaler has learnt it in between. Experts are evaluated on wha
 learnt is about the one that was predicted last; otherwise, as where labels come late, on the row as it is learnt.
 """
 
-from functools import lru_cache
-
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, NAN, fabs
@@ -32,6 +30,7 @@ from cython.cimports.streamlasso.core.calibration import Calibration
 from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
 from cython.cimports.streamlasso.core.changes import Changes
 from cython.cimports.streamlasso.core.choice import Choice
+from cython.cimports.streamlasso.core.division import Division
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experience import Experience
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
@@ -45,20 +44,14 @@ from cython.cimports.streamlasso.core.restarts import Pool, Restarts
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 from cython.cimports.streamlasso.core.statistics import Scaler
 from cython.cimports.streamlasso.core.tape import PENALTY, READ
-from cython.cimports.streamlasso.core.two_cores import Work, add, together
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
-from streamlasso.core.experts import KINDS
-from streamlasso.core.experts.base import MOST_SHARED
+from streamlasso.core.groups import all_groups, competing
 from streamlasso.core.selected import Selected
 from streamlasso.core.state import Column, numbers
-from streamlasso.memories import Forgetting
 
 #: A row is the one that was predicted last where no feature differs by more than this share of its range.
 NEARBY = cython.declare(cython.double, 0.1)
-#: Groups times p^2 from which on two threads learn a row together: p = 100 for the default, where the groups take 59 of
-#: 72 us. Where two begin to pay has not been measured on a quiet machine; it may be at fewer.
-WORTH_TWO = cython.declare(cython.Py_ssize_t, 160_000)
 
 
 @cython.cfunc
@@ -74,38 +67,6 @@ def _from_the_least(n: cython.Py_ssize_t, loss: cython.p_double) -> cython.bint:
         for i in range(n):
             loss[i] -= least
     return least < INFINITY
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(-1, check=False)
-def _learn_share_of(learner: cython.p_void, second: cython.bint) -> cython.int:
-    return cython.cast(MixtureLearner, learner)._learn_share(second)
-
-
-def competing(memory, tuner):
-    """The memories that stay, those of the setting or of the tuner, and how many more restart."""
-    if memory is not None:
-        return list(memory.members()), 0
-    return [_forgetting(1.0), *map(_forgetting, tuner.factors)], tuner.starts
-
-
-@lru_cache(typed=True)
-def _forgetting(r):
-    """One for all mixtures."""
-    return Forgetting(r)
-
-
-def all_groups(n_features, settings, stay, starts):
-    """The groups of all kinds, first those that stay; then those that restart, kind by kind."""
-    found = [group for kind in KINDS for group in kind.groups(n_features, settings, stay, starts)]
-    return sorted(found, key=lambda group: group.restarts)
-
-
-def _from_both_ends(groups):
-    """Places of the groups, for two threads that begin at either end and meet at those that take the least time."""
-    by_time = sorted(range(len(groups)), key=lambda m: (not groups[m].exact, not groups[m].sparse))
-    return np.array(by_time[::2] + by_time[1::2][::-1], dtype=np.intp)
 
 
 @cython.cclass
@@ -134,11 +95,10 @@ class MixtureLearner(Engine):
         self.experts = all_groups(n_features, quiet, *competing(memory, tuner))
         self.each = Pointers(self.experts)
         self.M = len(self.experts)
-        self.divides = self._divides()
-        if self.divides:
-            self.order = _from_both_ends(self.experts)
         self.shares = Shares([group.n for group in self.experts])
         self.n = self.shares.n
+        self.division = Division(self.p, self.each, self.shares, self.compiled)
+        self.divides = self.division.divides
         self.restarts = Restarts(self.experts, self.shares)
         for m in range(self.restarts.n_permanent):
             self.shares.enter(m)
@@ -163,10 +123,6 @@ class MixtureLearner(Engine):
         false_alarms = settings.get("false_alarms", 0.0)
         self.changes = Changes(n_features, self.family, false_alarms) if false_alarms > 0.0 else None
         self._make_room()
-
-    def _divides(self):
-        """Whether two threads are worth it, and may be: groups of few features share the space that they solve in."""
-        return self.compiled and self.M > 1 and self.p > MOST_SHARED and self.M * self.p * self.p >= WORTH_TWO
 
     def _make_room(self):
         """For the numbers by expert and by row, in one piece."""
@@ -308,14 +264,9 @@ class MixtureLearner(Engine):
         )
 
     def _learn_all(self, n):
-        """All experts learn the rows, whatever their weight; then a group may restart.
-
-        Groups share nothing that they write to: which of two threads (`two_cores.py`) learns which of them, and when,
-        changes no bit.
-        """
+        """All experts learn the rows, whatever their weight; then a group may restart."""
         e: cython.Py_ssize_t
         i: cython.Py_ssize_t
-        m: cython.Py_ssize_t
         bounded: cython.bint = self.n_seen >= FIRST_ROWS
         batch: Batch
         for i in range(n if self.linked else 0):
@@ -325,16 +276,11 @@ class MixtureLearner(Engine):
         batch.X = self.rows
         batch.y = self.targets
         batch.w = self.weight
+        batch.etas = self.etas
         batch.stride = self.n
         batch.eta_low = self.bounds.eta_low if bounded else -INFINITY
         batch.eta_high = self.bounds.eta_high if bounded else INFINITY
-        if self.divides:
-            self.batch = cython.address(batch)
-            self.taken = 0
-            together(cython.cast(Work, _learn_share_of), cython.cast(cython.p_void, self))
-        else:
-            for m in range(self.M):
-                self._learn_group(m, cython.address(batch))
+        self.division.learn(cython.address(batch))
         for i in range(n):
             if self.weight[i] > 0.0:
                 self.experience.see(self.shares.alive, self.targets[i])
@@ -343,23 +289,6 @@ class MixtureLearner(Engine):
                 self.stream.add(self.rows + i * self.p, self.targets[i], self.weight[i])
                 self.n_seen += 1
                 self._restart_in_turn()
-        return 0
-
-    def _learn_group(self, m, batch):
-        """One that is there."""
-        if not self.shares.alive[m]:
-            return 0
-        batch.etas = self.etas + self.shares.first[m]
-        batch.weight = self.shares.total + self.shares.first[m]
-        return cython.cast(Experts, self.each.at[m]).learn(batch)
-
-    def _learn_share(self, second):
-        """Groups from one end of their order, until this thread and the one at the other end have taken all."""
-        place: cython.Py_ssize_t = self.M - 1 if second else 0
-        batch: Batch = self.batch[0]
-        while add(cython.address(self.taken), 1) < self.M:
-            self._learn_group(self.order[place], cython.address(batch))
-            place += -1 if second else 1
         return 0
 
     def _restart_in_turn(self):

@@ -56,7 +56,7 @@ cdef class MixtureLearner(Engine):
     cdef double _gain(self, double y, double weight, double least, const double* averages) except? -1 nogil
     cdef int _learn_carry(self, double y, double weight, double least, double eta, const double* lags) except -1 nogil
     cdef double _carried(self, const double* lags, double eta) noexcept nogil
-    cdef double* _scratch(self) noexcept nogil
+    cdef double* _scratch(self) except NULL nogil
     cdef double _own_eta(self, const double* x, double* row) except? -1 nogil
     cdef int _learn_all(self, Py_ssize_t n) except -1 nogil
     cdef int _restart_in_turn(self) except -1 nogil

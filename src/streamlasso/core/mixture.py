@@ -21,8 +21,8 @@ learnt is about the one that was predicted last; otherwise, as where labels come
 
 import cython
 import numpy as np
+from cython.cimports.cpython.mem import PyMem_RawFree, PyMem_RawMalloc
 from cython.cimports.libc.math import INFINITY, NAN, fabs
-from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.average import Average
 from cython.cimports.streamlasso.core.bounds import Bounds
@@ -355,9 +355,10 @@ class MixtureLearner(Engine):
     def eta_at(self, x):
         """The average prediction of the row that follows the last one learnt."""
         row: cython.p_double = self._scratch()
-        eta: cython.double = self._carried(self.carry.lags, self._own_eta(x, row))
-        free(row)
-        return eta
+        try:
+            return self._carried(self.carry.lags, self._own_eta(x, row))
+        finally:
+            PyMem_RawFree(row)
 
     def ask(self, x):
         """The predictions of all experts are kept: if this row is learnt next, they are evaluated on these."""
@@ -375,20 +376,26 @@ class MixtureLearner(Engine):
         i: cython.Py_ssize_t
         eta: cython.double
         row: cython.p_double = self._scratch()
-        for i in range(n):
-            eta = self._own_eta(X + i * self.p, row)
-            etas[i] = self._carried(residuals, eta)
-            if self.carries:
-                self.carry.expect(residuals, eta)
-        free(row)
+        try:
+            for i in range(n):
+                eta = self._own_eta(X + i * self.p, row)
+                etas[i] = self._carried(residuals, eta)
+                if self.carries:
+                    self.carry.expect(residuals, eta)
+        finally:
+            PyMem_RawFree(row)
         return 0
 
     def residuals(self):
         return copied(self.carry.lags, N_LAGS)
 
     def _scratch(self):
-        """Room for a row, and for the etas of all experts."""
-        return cython.cast(cython.p_double, malloc((self.p + self.n) * cython.sizeof(cython.double)))
+        """Room for a row, and for the etas of all experts: several threads may predict at a time."""
+        room: cython.p_void = PyMem_RawMalloc((self.p + self.n) * cython.sizeof(cython.double))
+        if room == cython.NULL:
+            with cython.gil:
+                raise MemoryError
+        return cython.cast(cython.p_double, room)
 
     def _own_eta(self, x, row):
         """The average prediction of a row alone."""

@@ -21,3 +21,4 @@ cdef class Average(Stateful):
     cdef int whole(self) except -1 nogil
     cdef int _add_models(self, const double* weights) except -1 nogil
     cdef Py_ssize_t n_active(self) except -1 nogil
+    cdef int _write_model_of(self, Py_ssize_t m, Py_ssize_t k, double* only, double* model) except -1 nogil

@@ -91,27 +91,34 @@ class Average(Stateful):
         choosing: cython.double = 0.0
         found = np.zeros(self.p)
         total: cython.double[::1] = found
-        model: cython.double[::1]
+        only: cython.double[::1] = np.zeros(self.shares.n)
+        model: cython.double[::1] = np.zeros(self.p + 1)
         for m, group in enumerate(self.each.objects):
             for k in range(group.n if self.shares.alive[m] and group.sparse else 0):
                 weight = self.shares.total[self.shares.first[m] + k]
                 if not weight > 0.0:
                     continue
                 choosing += weight
-                model = self.model_of(m, k)
+                self._write_model_of(m, k, cython.address(only[0]), cython.address(model[0]))
                 for j in range(self.p):
                     total[j] += weight if model[1 + j] != 0.0 else 0.0
         return np.clip(found / max(choosing, 1e-300), 0.0, 1.0)
 
     def model_of(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """(b0, b) of one expert."""
-        group: Experts = self.each.objects[m]
-        only: cython.double[::1] = np.zeros(group.n)
-        model = np.zeros(self.p + 1)
-        out: cython.double[::1] = model
+        only: cython.double[::1] = np.zeros(self.shares.n)
+        found = np.zeros(self.p + 1)
+        model: cython.double[::1] = found
+        self._write_model_of(m, k, cython.address(only[0]), cython.address(model[0]))
+        return found
+
+    def _write_model_of(self, m, k, only, model):
+        """`only` are zeros, one per expert, before and after."""
+        memset(model, 0, (self.p + 1) * cython.sizeof(cython.double))
         only[k] = 1.0
-        group.add_coef(cython.address(only[0]), cython.address(out[0]))
-        return model
+        cython.cast(Experts, self.each.at[m]).add_coef(only, model)
+        only[k] = 0.0
+        return 0
 
     def travel(self, tape):
         """The whole model; what is read is that."""

@@ -72,3 +72,9 @@ def make_stream():
         return made(family, ["normal"] * p, n, np.random.default_rng(seed), "some" if weights else "none", gain)
 
     return make
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Of a checkpoint that is not there yet."""
+    return tmp_path / "model.safetensors"

@@ -12,41 +12,14 @@ from streamlasso.memories import AdaptiveForgetting, Window
 from streamlasso.penalties import ElasticNet
 from streamlasso.simulate import simulate
 from streamlasso.tuners import LogRMS, Mixture
+from support.checkpoints import N, P, bits, responses, rows, through
 from support.forgery import forged, loaded, numbers, reshape, set_at, words
 
-N, P = 60, 4
 CUTS = (1, 9, 30, 47)
 SMALL = Mixture(powers=(0.0, 0.5, 1.0), factors=(0.9,), starts=2)
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)
-
-
-def rows(n=N, p=P, seed=0):
-    """One column is a copy, one wakes up late."""
-    X = np.random.default_rng(seed).normal(size=(n, p))
-    X[:, 3] = X[:, 1]
-    X[: n // 3, 2] = 0.0
-    return X
-
-
-def responses(family, X, seed=1):
-    return np.maximum(family.sample(np.random.default_rng(seed), 0.3 + X[:, 0] - 0.7 * X[:, 1]), 1e-9)
-
-
-def bits(model):
-    states = [learner.state() for learner in model.learners_]
-    return [{name: array.tobytes() for name, array in state.items()} for state in states]
-
-
-def through(path, model):
-    model.save(path)
-    return type(model).load(path)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "model.safetensors"
 
 
 # --- the stream goes on -----------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ import numpy as np
 
 from streamlasso import families, memories, penalties, tuners
 from streamlasso.core.dict_rows import DictRows
-from streamlasso.core.mixture import competing
+from streamlasso.core.groups import competing
 from streamlasso.settings import build_learner, has_mixture
 
 #: No text begins like this, and a transfer as text would change its end.

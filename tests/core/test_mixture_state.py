@@ -16,6 +16,7 @@ from streamlasso import RAPRegressor, families, penalties
 from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.memories import AdaptiveForgetting
 from streamlasso.tuners import LogRMS, Mixture, Tuner
+from support.plain import PlainPoisson
 from support.streams import streams
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
@@ -267,6 +268,37 @@ def test_states_are_given_back_to_the_machine(make_stream):
     finally:
         tracemalloc.stop()
     assert after - before < sum(array.nbytes for array in model.state().values())
+
+
+class Tired(PlainPoisson):
+    """Raises once it is tired."""
+
+    def __init__(self):
+        self.tired = False
+
+    def mean(self, eta):
+        if self.tired:
+            raise RuntimeError("tired")
+        return super().mean(eta)
+
+
+@pytest.mark.parametrize("predict", ["decision", "decision_each"])
+def test_a_prediction_that_raises_leaves_no_memory_behind(predict, make_stream):
+    stream = make_stream(Poisson(), n=40, p=40)
+    family = Tired()
+    model = mixture(stream, family=family, tuner=Mixture(powers=(0.0, 1.5), starts=2))
+    run(model, stream)
+    family.tired = True
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        for _ in range(200):
+            with pytest.raises(RuntimeError, match="tired"):
+                getattr(model, predict)(stream.X[:1])
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 100 * stream.X[0].nbytes
 
 
 def test_a_tuner_that_moves_one_lam_is_told_of_its_own_slope(make_stream):

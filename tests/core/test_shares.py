@@ -1,4 +1,4 @@
-"""The weights of a mixture against the rules of shares.py and mixture.py written out."""
+"""The weights of a mixture against the rules of shares.py, noise.py and restarts.py written out."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,9 @@
 cimport cython
 
-from streamlasso.core.newton cimport Newton, WholeRows
+from streamlasso.core.newton cimport Newton
 from streamlasso.core.objective cimport Objective
 from streamlasso.core.statistics cimport Moments
+from streamlasso.core.whole_rows cimport WholeRows
 
 
 @cython.final

@@ -17,11 +17,12 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.streamlasso.core.active_set import ActiveSets
-from cython.cimports.streamlasso.core.newton import Newton, WholeRows
+from cython.cimports.streamlasso.core.newton import Newton
 from cython.cimports.streamlasso.core.objective import Objective
 from cython.cimports.streamlasso.core.record import OK
 from cython.cimports.streamlasso.core.statistics import Moments
 from cython.cimports.streamlasso.core.tape import FINITE, READ
+from cython.cimports.streamlasso.core.whole_rows import WholeRows
 
 from streamlasso.core.state import Column, numbers
 
@@ -66,7 +67,7 @@ class Likelihood(Objective):
 
     def _rows_changed(self):
         """What was evaluated at the minimiser serves its derivative too, as long as the rows are the same."""
-        self.rows.current = self.main.evaluated = self.null.evaluated = False
+        self.rows.current = self.main.point.evaluated = self.null.point.evaluated = False
 
     def fold_oldest(self):
         """The oldest whole row becomes its second-order expansion at the current minimiser."""
@@ -91,16 +92,16 @@ class Likelihood(Objective):
         if self.active.has_ridge:
             self._ridge(self.active, lam)
         self.rows.refresh()
-        self.main.intercept = self.intercept
-        if not self.main.evaluated:
-            self.main.evaluate()
+        self.main.point.intercept = self.intercept
+        if not self.main.point.evaluated:
+            self.main.point.evaluate()
         self._first_to_enter(cython.address(self.active.g[0]), cython.address(first))
-        self.main.expand_members(self.local)
+        self.main.expansion.expand_members(self.local)
         if first >= 0:
-            self.main.bring_in(self.local, first)
+            self.main.expansion.bring_in(self.local, first)
         self.active.broken = True
         self._direction(self.local)
-        self.main.curved = not self.active.broken
+        self.main.expansion.curved = not self.active.broken
         return 0
 
     # --- the minimiser ------------------------------------------------------------------------------------------
@@ -115,17 +116,17 @@ class Likelihood(Objective):
         if self._one_response():
             return 0
         for j in range(self.p):
-            self.null.tau[j] = 0.0 if self.penalty_factor[j] == 0.0 and self.v[j] == 0.0 else INFINITY
+            self.null.point.tau[j] = 0.0 if self.penalty_factor[j] == 0.0 and self.v[j] == 0.0 else INFINITY
         self.rows.refresh()
-        self.null.evaluate()
-        while self.null.activity() < 0.5 * activity:
-            activity = self.null.activity()
-            self.null.tolerate(max(self.tolerance * activity, SATURATED * self.scaler.weight), INFINITY)
+        self.null.point.evaluate()
+        while self.null.point.activity() < 0.5 * activity:
+            activity = self.null.point.activity()
+            self.null.point.tolerate(max(self.tolerance * activity, SATURATED * self.scaler.weight), INFINITY)
             self.null.solve_or_restart(self.null_local)
         for j in range(self.p):
             if self.v[j] < INFINITY:
-                self.signal = max(self.signal, fabs(self.null.g[j]) / self.size[j])
-        self._set_lam_max(cython.address(self.null.g[0]))
+                self.signal = max(self.signal, fabs(self.null.point.g[j]) / self.size[j])
+        self._set_lam_max(cython.address(self.null.point.g[0]))
         return 0
 
     def solve(self, lam):
@@ -137,17 +138,17 @@ class Likelihood(Objective):
             self._constant_response(self.effective_size())
             return OK
         for j in range(self.p):
-            self.main.tau[j] = lam * weight * self.l1_ratio * self.v[j] if self.v[j] < INFINITY else INFINITY
+            self.main.point.tau[j] = lam * weight * self.l1_ratio * self.v[j] if self.v[j] < INFINITY else INFINITY
         if self.active.has_ridge:
             self._ridge(self.active, lam)
-        self.main.tolerate(
-            max(self.tolerance * self.signal, ROUNDING * self.null.activity(), SATURATED * weight),
+        self.main.point.tolerate(
+            max(self.tolerance * self.signal, ROUNDING * self.null.point.activity(), SATURATED * weight),
             self.tolerance * weight * self.lam_max,
         )
         status = self.main.solve_or_restart(self.local)
-        self.intercept = self.main.intercept
+        self.intercept = self.main.point.intercept
         for j in range(self.p):
-            self.active.g[j] = self.main.g[j]
+            self.active.g[j] = self.main.point.g[j]
         self.active.broken = True
         return status
 
@@ -175,7 +176,7 @@ class Likelihood(Objective):
                 near = middle
             else:
                 far = middle
-        self.intercept = self.main.intercept = self.null.intercept = sign * far
+        self.intercept = self.main.point.intercept = self.null.point.intercept = sign * far
         for turn in range(cython.cast(cython.int, self.p)):
             self.active.g[turn] = 0.0
         return 0
@@ -187,11 +188,11 @@ class Likelihood(Objective):
 
     def _numbers(self, tape):
         Objective._numbers(self, tape)
-        tape.number(cython.address(self.null.intercept), FINITE)
+        tape.number(cython.address(self.null.point.intercept), FINITE)
 
     def travel(self, tape):
         Objective.travel(self, tape)
         self.null.active.travel(tape)
         if tape.mode == READ:
-            self.main.intercept = self.intercept
+            self.main.point.intercept = self.intercept
             self._rows_changed()

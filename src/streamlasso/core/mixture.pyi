@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from typing import Any, Self, final
 
 import numpy as np
@@ -8,13 +7,8 @@ from streamlasso.core.engine import Engine
 from streamlasso.memories.base import Memory
 from streamlasso.tuners.base import Tuner
 
-def competing(memory: Memory | None, tuner: Tuner) -> tuple[list[Memory], int]: ...
-def all_groups(n_features: int, settings: dict[str, Any], stay: Sequence[Memory], starts: int) -> list[Any]: ...
-
 @final
 class MixtureLearner(Engine):
-    dispersion: float
-    dispersion_weight: float
     all_lam_max: float
     all_size: float
     @property

@@ -10,7 +10,7 @@ compete: that of its own model, that of the pooled model, and that of the pooled
 
     eta = w_own eta_own + w_pooled eta_pooled + w_shifted (eta_pooled + b)
 
-As in `mixture.py` losses are measured in units of the noise, no row moves the odds by more than ODDS_CAP, and a little
+As in `noise.py` losses are measured in units of the noise, no row moves the odds by more than ODDS_CAP, and a little
 is shared back after each row:
 
     w_c <- w_c exp(-l_c), normalised;        w_c <- (1 - SHARE) w_c + SHARE / 3
@@ -39,7 +39,7 @@ from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 PRIOR = cython.declare(cython.double, 0.25)
 SHARE = cython.declare(cython.double, 1e-4)
 SHIFT_DECAY = cython.declare(cython.double, 0.99)
-#: As in `mixture.py`.
+#: As in `noise.py`.
 ODDS_CAP = cython.declare(cython.double, 6.0)
 NOISE_DECAY = cython.declare(cython.double, 0.98)
 #: Beyond this the exponential of eta is not a number.

@@ -1,0 +1,68 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Losses in units of the noise.
+
+An expert's excess D_e is its loss less the least loss that any eta could have had. In units of the dispersion phi, a
+fading mean of 2D for the mixture itself, it is a log-likelihood, so there is no learning rate to set, and multiplying y
+by a million changes nothing. Real noise has heavy tails, and one outlier must not decide everything, so no row moves
+the odds between two experts, or phi, by more than ODDS_CAP allows:
+
+    l_e = min(D_e / phi, ODDS_CAP),        phi <- fading mean of 2 min(D, ODDS_CAP phi)
+
+A class has no scale and no tails (`Family.has_scale`): there phi is 1, and there is no cap. The loss of a row counts
+with the row's weight.
+"""
+
+import cython
+from cython.cimports.libc.math import INFINITY, isfinite
+from cython.cimports.streamlasso.core.kernels import in_units
+from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import WEIGHT
+
+from streamlasso.core.state import Column, numbers
+
+#: The most that one row can change the log odds between two experts.
+ODDS_CAP = cython.declare(cython.double, 6.0)
+#: The forgetting factor of the dispersion.
+DISPERSION_DECAY = cython.declare(cython.double, 0.98)
+
+
+@cython.cclass
+class Noise(Stateful):
+    """The dispersion of the responses, 0 until it is known, and losses in units of it."""
+
+    STATE = (numbers("dispersion", Column("dispersion"), Column("dispersion_weight")),)
+
+    def __cinit__(self, family):
+        self.family = family
+        self.scaled = family.has_scale
+        self.cap = ODDS_CAP if self.scaled else INFINITY
+        self.dispersion = 0.0 if self.scaled else 1.0
+        self.dispersion_weight = 0.0
+
+    def measure(self, y, eta, least):
+        """The mixture predicted eta; `least` is the smallest loss that it could have had."""
+        deviance: cython.double
+        if not self.scaled:
+            return 0
+        deviance = 2.0 * max(self.family.loss_at(y, eta) - least, 0.0)
+        if self.dispersion > 0.0:
+            deviance = min(deviance, 2.0 * self.cap * self.dispersion)
+        self.dispersion_weight = DISPERSION_DECAY * self.dispersion_weight + 1.0
+        self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
+        return 0
+
+    def loss_of(self, y, eta, weight, least):
+        """Infinite where eta is not finite."""
+        if not isfinite(eta):
+            return INFINITY
+        return weight * min((self.family.loss_at(y, eta) - least) / self.dispersion, self.cap)
+
+    def losses_of(self, n, y, etas, weight, least, loss):
+        """`loss_of` n predictions."""
+        self.family.losses_of(n, y, etas, loss)
+        in_units(n, etas, least, self.dispersion, self.cap, weight, loss)
+        return 0
+
+    def travel(self, tape):
+        tape.number(cython.address(self.dispersion), WEIGHT)
+        tape.number(cython.address(self.dispersion_weight), WEIGHT)

@@ -184,3 +184,22 @@ def test_there_are_as_many_as_the_tuner_says_where_memories_restart(make_stream)
     for memory, tuner, n in ((None, Mixture(), 8), (None, Mixture(ridges=2), 2), (None, Mixture(starts=0), 0)):
         kinds = [group.kind for group in mixture(stream, family=Gaussian(), memory=memory, tuner=tuner).experts]
         assert kinds.count("ridge") == n
+
+
+@pytest.mark.parametrize("family", [Gaussian(), Binomial(), Poisson()], ids=str)
+def test_of_classes_the_level_may_move_where_the_coefficients_stay(family):
+    """The first number of P is the inverse of the precision of the intercept's prior, as long as no row has come."""
+    stream = boxed(family, n=200)
+    model = mixture(stream, family=family, tuner=TUNER)
+    levels = {}
+    for t in range(200):
+        run(model, stream.part(t, t + 1))
+        for m in ridges(model):
+            if model.memories[m][1] == t + 1:
+                state, turn = model.state(), (t + 1) // EVERY % 3
+                levels.setdefault(turn, set()).add((1 / state[f"experts{m}/P"][0], state[f"experts{m}/prior"][0]))
+    assert set(levels) == {0, 1, 2}
+    free = type(family) is Binomial
+    for turn, found in levels.items():
+        for precision, kappa in found:
+            assert precision == pytest.approx(0.1 if free and turn == 0 else kappa)

@@ -19,6 +19,7 @@ from oracles.mixtures import (
     spread_out,
     there,
     updated_shares,
+    with_new,
     with_nothing,
     without,
 )
@@ -103,6 +104,8 @@ def restarted(model, before, after, pi, w):
             alive[m] = 0.0
             w = without(w, alive, m, there(model))
         alive[m] = 1.0
+        if model.experts[m].kind == "ridge" and n // rows % 3:
+            w = with_new(w, m, rows)
     return w
 
 
@@ -142,7 +145,7 @@ def forged(model, intercepts, w, pi, alive):
     """The state of a model whose experts, but for the exact ones, are these intercepts, with these weights."""
     state = model.state()
     n_memories, n_penalties = alive.shape[0], intercepts.shape[1]
-    state["shares/w"] = w[:, there(model)]
+    state["shares/w"] = w[:, there(model)].T
     state["shares/pi"] = pi
     state["began"] = np.where(alive, np.maximum(state["began"], 0), -1)
     for m in range(n_memories):
@@ -252,10 +255,10 @@ def test_the_oracle_by_hand():
     """Two memories, two penalties; only the first expert is right, by a factor of e^2 against all."""
     w = np.full((len(ALPHA), 2, 2), 0.25)
     loss = np.array([[0.0, 2.0], [2.0, 2.0]])
-    pi, new = updated_shares(np.full(7, 1 / 7), w, np.ones(2), loss, np.log([1, 2, 2, 2, 2, 2, 2]))
+    pi, new = updated_shares(np.full(8, 1 / 8), w, np.ones(2), loss, np.log([1, 2, 2, 2, 2, 2, 2, 2]))
     u = 1 / (1 + 3 * np.exp(-2))
     v = np.exp(-2) * u
-    assert pi == pytest.approx([1 / 4] + [1 / 8] * 6)
+    assert pi == pytest.approx([2 / 9] + [1 / 9] * 7)
     assert new[0] == pytest.approx(
         np.array(
             [
@@ -274,13 +277,13 @@ def test_a_share_that_predicts_better_gains():
     def updated(pi, w, y):
         return updated_shares(pi, w, np.ones(2), 2.0 * np.array([[y], [1.0 - y]]), 2.0 * (y - w[:, 1, 0]) ** 2)
 
-    pi = np.full(7, 1 / 7)
-    w = np.full((7, 2, 1), 0.5)
+    pi = np.full(8, 1 / 8)
+    w = np.full((8, 2, 1), 0.5)
     settled, restless = (pi, w), (pi, w)
     for t in range(400):
         settled = updated(*settled, 0.0)
         restless = updated(*restless, float(t // 5 % 2))
-    assert settled[0].argmax() == 6
+    assert settled[0].argmax() == 5
     assert restless[0].argmax() == 0
 
 

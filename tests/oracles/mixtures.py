@@ -38,7 +38,9 @@ COMPETITIONS = {
 UNCARRIED = {name: (memory, uncarried(tuner)) for name, (memory, tuner) in COMPETITIONS.items()}
 
 FIRST_ROWS, YOUNG, CAP, FADE = 10, 12, 6.0, 0.98
-ALPHA = 4.0 ** -np.arange(1, 8)
+ALPHA = 4.0 ** -np.array([1, 2, 3, 4, 5, 7, 2, 4])
+#: What a group that begins anew has at once, for each row on which it could have begun.
+HAZARD = np.array([0, 0, 0, 0, 0, 0, 0.01, 0.01])
 LEAST_PI = 1e-200
 
 
@@ -86,9 +88,9 @@ def there(model):
 
 
 def spread_out(model, flat):
-    """(share, group, penalty) of numbers that lie side by side; 0 where there is no expert."""
-    found = np.zeros((len(flat), *there(model).shape))
-    found[:, there(model)] = flat
+    """(share, group, penalty) of numbers by expert and share; 0 where there is no expert."""
+    found = np.zeros((flat.shape[1], *there(model).shape))
+    found[:, there(model)] = flat.T
     return found
 
 
@@ -148,6 +150,14 @@ def without(w, alive, m, places):
     w[:, m] = 0.0
     kept = w.sum(axis=(1, 2), keepdims=True)
     return np.where(kept > 0, w / np.where(kept > 0, kept, 1.0), levelled(alive, places))
+
+
+def with_new(w, m, rows):
+    """The shares' weights when group m, of one expert, has begun anew, this many rows after the last that did."""
+    part = np.minimum(rows * HAZARD, 0.5)
+    w = w * (1 - part)[:, None, None]
+    w[:, m, 0] = part
+    return w
 
 
 # --- bounds ---------------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ cdef class MixtureLearner(Engine):
     cdef double _own_eta(self, const double* x, double* row) except? -1 nogil
     cdef int _learn_all(self, Py_ssize_t n) except -1 nogil
     cdef int _restart_in_turn(self) except -1 nogil
-    cdef int _restart(self, Py_ssize_t m, Py_ssize_t turn) except -1 nogil
+    cdef int _restart(self, Py_ssize_t m, Py_ssize_t every) except -1 nogil
     cdef int _predict_all(self, const double* row, double* etas) except -1 nogil
     cdef double _prediction(self, const double* etas, double* pulls) noexcept nogil
     cdef void _hold(self, const double* etas, double* pulls) noexcept nogil

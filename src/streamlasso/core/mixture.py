@@ -101,7 +101,7 @@ class MixtureLearner(Engine):
         self.divides = self.division.divides
         self.restarts = Restarts(self.experts, self.shares)
         for m in range(self.restarts.n_permanent):
-            self.shares.enter(m)
+            self.shares.enter(m, 0)
         self.shares.start()
         self.doubts = self.experts[0].first_is_empty
         self.choice = Choice(self.shares, self.experts, self.p)
@@ -300,10 +300,13 @@ class MixtureLearner(Engine):
             pool = self.restarts.pools + i
             m = self.restarts.due(pool, self.n_seen)
             if m >= 0:
-                self._restart(m, self.n_seen // pool.every)
+                self._restart(m, pool.every)
         return 0
 
-    def _restart(self, m, turn):
+    def _restart(self, m, every):
+        """The `every`-th row since the last restart of this kind."""
+        turn: cython.Py_ssize_t = self.n_seen // every
+        anew: cython.bint = cython.cast(Experts, self.each.at[m]).begins_anew(turn)
         if self.shares.alive[m]:
             self.shares.leave(m)
             self.choice.forget(m)
@@ -316,7 +319,7 @@ class MixtureLearner(Engine):
             self.average.model,
             turn,
         )
-        self.shares.enter(m)
+        self.shares.enter(m, every if anew else 0)
         return 0
 
     def _summarise(self):

@@ -3,10 +3,9 @@ cimport cython
 from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
 
-#: The shares that run side by side: 1/4, 1/16, ..., 4^-7.
+#: How many shares run side by side.
 cdef enum:
-    N_SHARES = 7
-    N_LANES = 8
+    N_SHARES = 8
 
 
 @cython.final
@@ -18,17 +17,18 @@ cdef class Shares(Stateful):
     cdef double* pi
     # Of nothing to learn: the odds before any row, and the evidence of the rows.
     cdef public double odds, evidence
-    # By expert and by penalty, N_LANES numbers each.
+    # By expert and by penalty, N_SHARES numbers each.
     cdef double* lanes
     cdef double* common
     cdef double* half
+    cdef double* hazard
     cdef double* total
     cdef double* likelihood
     cdef signed char* alive
 
     cdef void start(self) noexcept nogil
     cdef void doubt(self, double gain, double information) noexcept nogil
-    cdef void enter(self, Py_ssize_t m) noexcept nogil
+    cdef void enter(self, Py_ssize_t m, Py_ssize_t rows) noexcept nogil
     cdef void leave(self, Py_ssize_t m) noexcept nogil
     cdef void update(self, const double* loss, const double* share_loss) noexcept nogil
     cdef void averages(self, const double* pulls, double* out) noexcept nogil

@@ -64,25 +64,6 @@ class Tape:
                     rows[i * ld + j] = there[j - i - 1]
             there += k - i - 1
 
-    def lanes(self, rows, n, width, ld, kind):
-        """Of n rows, `ld` numbers apart, the first `width` columns, one after the other."""
-        i: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        there: cython.p_double = cython.cast(cython.p_double, self._next(n * width))
-        if there == cython.NULL:
-            return
-        if self.mode == CHECK:
-            self._admissible(there, n * width, kind)
-            return
-        for j in range(width):
-            if self.mode == WRITE:
-                for i in range(n):
-                    there[i] = rows[i * ld + j]
-            else:
-                for i in range(n):
-                    rows[i * ld + j] = there[i]
-            there += n
-
     def _stop(self, n):
         """Nothing is copied, or looked at, from here on; MEASURE goes on counting."""
         if self.mode == MEASURE:

@@ -51,6 +51,11 @@ class Experts(Stateful):
         is (b0, b) of the mixture, `turn` counts the restarts."""
         return self._missing(b"restart")
 
+    def begins_anew(self, turn):
+        """Whether that restart predicts from the first row on, and something else than the mixture does: such a group
+        has weight at once (`shares.py`)."""
+        return False
+
     def lam_of(self, k):
         """The penalty of the k-th expert."""
         return self._missing(b"lam_of")

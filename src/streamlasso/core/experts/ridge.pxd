@@ -9,7 +9,7 @@ from streamlasso.families.base cimport Family
 cdef class RidgeExperts(Experts):
     cdef readonly Py_ssize_t p
     cdef Family family
-    cdef bint fit_intercept, standardize, quadratic
+    cdef bint fit_intercept, standardize, quadratic, family_has_scale
     cdef double[3] kappas
     cdef Py_ssize_t n_kappas
     cdef Doubles room, scratch
@@ -23,6 +23,7 @@ cdef class RidgeExperts(Experts):
     cdef double* q
 
     cdef void _begin_at(self, const double* model) noexcept nogil
+    cdef double _level_precision(self, Py_ssize_t turn) noexcept nogil
     cdef double _precision(self, Py_ssize_t j, double deviation, double common) noexcept nogil
     cdef int _take(self, const double* x, double y, double weight, double low, double high) except -1 nogil
     cdef double _spread(self) noexcept nogil

@@ -16,7 +16,8 @@ e = z'b - w v loss'(e), and b moves there, by q (e - z'b) / v. A feature that ha
 restart: s_j is 0, and its P with it.
 
 Which kappa suits a stream depends on its noise, so the groups take turns: each restart has the next kappa. The one with
-the first begins at the model of the mixture, b ~ N(model, D^{-1}): a change may leave most coefficients as they are.
+the first begins at the model of the mixture, b ~ N(model, D^{-1}): a change may leave most coefficients as they are. Of
+classes its intercept is almost free, D_00 = LEVEL.
 """
 
 import cython
@@ -44,6 +45,9 @@ from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, n_pairs
 #: of its own: b_j s_j has a prior deviation of 1 / sqrt(3), or of 1 / sqrt(30) around the model of the mixture.
 KAPPAS = (1.0, 0.01, 1.0)
 KAPPAS_OF_LINKS = (30.0, 3.0, 3.0)
+#: Classes come in runs: where the coefficients are as before, the level need not be, and has a prior worth this many
+#: rows. (Numbers and counts gain nothing by that.)
+LEVEL = cython.declare(cython.double, 0.1)
 #: An unpenalised feature has a prior too, worth the square of this.
 LEAST_FACTOR = cython.declare(cython.double, 1e-3)
 
@@ -81,6 +85,7 @@ class RidgeExperts(Experts):
         self.memory = memory
         self.family = settings["family"]
         self.quadratic = self.family.quadratic
+        self.family_has_scale = self.family.has_scale
         self.fit_intercept = settings["fit_intercept"]
         self.standardize = settings["standardize"]
         pairs: cython.Py_ssize_t = n_pairs(n_features)
@@ -136,7 +141,7 @@ class RidgeExperts(Experts):
             common += deviation[j] * deviation[j]
             n_varied += deviation[j] > 0.0
         common = sqrt(common / n_varied) if n_varied > 0 else 0.0
-        self.z[0] = self.kappa if self.fit_intercept else 0.0
+        self.z[0] = self._level_precision(turn) if self.fit_intercept else 0.0
         for j in range(self.p):
             deviation[j] = self._precision(j, deviation[j], common)
         for i in range(self.p + 1):
@@ -147,9 +152,13 @@ class RidgeExperts(Experts):
             self.centre[i] = seen.mean[i - 1] if i > 0 and self.fit_intercept else 0.0
             at += i + 1
         self.b[0] = eta if self.fit_intercept else 0.0
-        if turn % self.n_kappas == 0:
+        if not self.begins_anew(turn):
             self._begin_at(model)
         return 0
+
+    def begins_anew(self, turn):
+        """All but those that begin at the model."""
+        return turn % self.n_kappas != 0
 
     def _begin_at(self, model):
         """The mean of the prior is a model, unless that has overflowed."""
@@ -159,6 +168,10 @@ class RidgeExperts(Experts):
             for j in range(self.p):
                 self.b[1 + j] = model[1 + j]
             self.b[0] = eta if self.fit_intercept else 0.0
+
+    def _level_precision(self, turn):
+        """Of the prior of the intercept."""
+        return self.kappa if self.family_has_scale or self.begins_anew(turn) else LEVEL
 
     def _precision(self, j, deviation, common):
         """Of the prior of b_j; in its own units, or in those that all features have in common."""

@@ -28,7 +28,7 @@ cdef class MixtureLearner(Engine):
     cdef Py_ssize_t* pools
     # Where two threads learn a row together: the groups in the order in which they are taken, from both ends, and how
     # many are; the row.
-    cdef Py_ssize_t[::1] order
+    cdef Py_ssize_t* order
     cdef long taken
     cdef Batch* batch
     cdef Bounds bounds
@@ -39,6 +39,8 @@ cdef class MixtureLearner(Engine):
     cdef Relevance relevance
     cdef Choice choice
     cdef bint scaled, carries, linked, calibrates, doubts
+    #: May the scratch space be given to others while no rows come? Is it?
+    cdef bint lends, asleep
     # By group.
     cdef double* experience
     cdef Py_ssize_t* began

@@ -52,6 +52,7 @@ import numpy as np
 from cython.cimports.libc.math import INFINITY, NAN, fabs, isfinite, isnan, log
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.streamlasso.core.active_set import Scratch, spare, spare_scratch
 from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.calibration import Calibration
 from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
@@ -70,8 +71,9 @@ from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, READ, WEIGHT,
 from cython.cimports.streamlasso.core.two_cores import Work, add, together
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
+from streamlasso.core.active_set import MOST_SHARED
+from streamlasso.core.engine import one_for_all
 from streamlasso.core.experts import KINDS
-from streamlasso.core.experts.base import MOST_SHARED
 from streamlasso.core.selected import Selected
 from streamlasso.core.state import WITH_INTERCEPT, Column, array, numbers
 from streamlasso.memories import Forgetting
@@ -147,7 +149,7 @@ def all_groups(n_features, settings, stay, starts):
 def _from_both_ends(groups):
     """Places of the groups, for two threads that begin at either end and meet at those that take the least time."""
     by_time = sorted(range(len(groups)), key=lambda m: (not groups[m].exact, not groups[m].sparse))
-    return np.array(by_time[::2] + by_time[1::2][::-1], dtype=np.intp)
+    return by_time[::2] + by_time[1::2][::-1]
 
 
 def _pools(groups):
@@ -174,7 +176,7 @@ class MixtureLearner(Engine):
     )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
-        self.settings = dict(settings, memory=memory, tuner=tuner, batch_size=batch_size)
+        self.settings = one_for_all(dict(settings, memory=memory, tuner=tuner, batch_size=batch_size))
         self.p = n_features
         self.family = settings["family"]
         self.family.check()
@@ -187,8 +189,9 @@ class MixtureLearner(Engine):
         self.each = Pointers(self.experts)
         self.M = len(self.experts)
         self.divides = self._divides()
-        if self.divides:
-            self.order = _from_both_ends(self.experts)
+        # A ridge is left behind in the scratch space, and that is kept.
+        self.lends = self.p <= MOST_SHARED and settings["penalty"].l1_ratio == 1.0
+        self.asleep = False
         pools = _pools(self.experts)
         self.n_pools = len(pools)
         self.n_permanent = pools[0][0] if pools else self.M
@@ -219,6 +222,26 @@ class MixtureLearner(Engine):
         false_alarms = settings.get("false_alarms", 0.0)
         self.changes = Changes(n_features, self.family, false_alarms) if false_alarms > 0.0 else None
 
+    def wake(self):
+        scratch: Scratch
+        if self.asleep:
+            scratch = spare_scratch(self.p)
+            for group in self.experts:
+                cython.cast(Experts, group).exchange(scratch)
+            self.asleep = False
+        return 0
+
+    def rest(self):
+        scratch: Scratch = None
+        for group in self.experts:
+            cython.cast(Experts, group).rest()
+            if self.lends and not self.asleep:
+                scratch = cython.cast(Experts, group).exchange(None) or scratch
+        if scratch is not None:
+            spare(scratch)
+            self.asleep = True
+        return 0
+
     def _divides(self):
         """Whether two threads are worth it, and may be: groups of few features share the space that they solve in."""
         return self.compiled and self.M > 1 and self.p > MOST_SHARED and self.M * self.p * self.p >= WORTH_TWO
@@ -230,7 +253,7 @@ class MixtureLearner(Engine):
         p, n, M, rows = self.p, self.n, self.M, self.batch_size
         by_row = 3 + p + n + N_LAGS
         self.room = Doubles(
-            (N_EXPERIENCE + 2) * M + 2 * p + 1 + 3 * n + rows * by_row + 3 * len(pools) + (M + p + 7) // 8
+            (N_EXPERIENCE + 3) * M + 2 * p + 1 + 3 * n + rows * by_row + 3 * len(pools) + (M + p + 7) // 8
         )
         self.experience = self.room.at
         self.fades = self.experience + self.M * N_EXPERIENCE
@@ -245,10 +268,13 @@ class MixtureLearner(Engine):
         self.etas = self.rows + self.batch_size * self.p
         self.lags = self.etas + self.batch_size * self.n
         self.began = cython.cast(cython.pointer[cython.Py_ssize_t], self.lags + self.batch_size * N_LAGS)
-        self.pools = self.began + self.M
+        self.order = self.began + self.M
+        self.pools = self.order + self.M
         self.free = cython.cast(cython.pointer[cython.schar], self.pools + 3 * self.n_pools)
         self.used = self.free + self.M
+        places = _from_both_ends(self.experts)
         for m in range(self.M):
+            self.order[m] = places[m]
             self.began[m] = 0 if m < self.n_permanent else -1
             self.fades[m] = 1.0 - self.experts[m].memory.decay
             self.free[m] = self.experts[m].exact and not self.family.has_scale
@@ -262,6 +288,9 @@ class MixtureLearner(Engine):
         j: cython.Py_ssize_t
         seen: cython.double = 0.0
         record: cython.pointer[Record]
+        if self.asleep:
+            with cython.gil:
+                self.wake()
         for i in range(n):
             record = out + i
             for j in range(self.p):

@@ -33,12 +33,12 @@ def test_models_in_turn_learn_what_each_learns_alone(kind):
     expected = [alone(SETTINGS[kind], seed) for seed in range(4)]
     others = [RAPRegressor(**settings) for settings in SETTINGS.values()]
     models = [RAPRegressor(**SETTINGS[kind]) for _ in range(4)]
-    for start in range(0, 120, 7):
+    for start, end in [(0, 1), (1, 40), (40, 42), (42, 80), (80, 81), (81, 120)]:
         for seed, model in enumerate(models):
             X, y = rows(seed)
-            model.partial_fit(X[start : start + 7], y[start : start + 7])
+            model.partial_fit(X[start:end], y[start:end])
         for other in others:
-            other.partial_fit(*rows(9, 3))
+            other.partial_fit(*rows(9, 33))
     assert [model.to_bytes() for model in models] == expected
 
 
@@ -56,7 +56,7 @@ class LearnsAnother(Tuner):
 
     def update(self, lam, slope, norm, lam_max, state):
         if self.other is not None:
-            self.other.partial_fit(*rows(3, 2))
+            self.other.partial_fit(*rows(3, 40))
         return 0.1 * lam_max
 
 

@@ -14,11 +14,24 @@ from streamlasso.core.selected import Selected
 
 #: Seconds between two looks at signals. They need the GIL, for which another thread may make this one wait for 5 ms.
 PATIENCE = cython.declare(cython.double, 0.05)
+#: A model rests after a call with as many rows. To rest and to wake takes 1 to 3 us, a tenth of a call with one row.
+MANY_ROWS = 32
+#: Settings that are kept for other engines; an object that one of them holds has its id to itself.
+MOST_SETTINGS = 16
+_settings = {}
 
 
 def _refuse_shape(name, shape, expected):
     if tuple(shape) != expected:
         raise ValueError(f"{name} has the shape {tuple(shape)}; {expected} is needed")
+
+
+def one_for_all(settings):
+    """The settings, as a dict that all engines share whose settings are the same objects."""
+    same = tuple((name, id(value)) for name, value in settings.items())
+    if len(_settings) >= MOST_SETTINGS and same not in _settings:
+        _settings.clear()
+    return _settings.setdefault(same, settings)
 
 
 def revive(cls, n_features, settings, state):
@@ -67,6 +80,9 @@ def learn_together(
     try:
         work.learn()
     finally:
+        if n >= MANY_ROWS:
+            for learner in learners:
+                cython.cast(Engine, learner).rest()
         gate.unwatch()
         gate.end()
 
@@ -96,6 +112,8 @@ class _Rows:
     def learn(self):
         """All of them; or, after an error inside a row, none."""
         learners = self.each.objects
+        for learner in learners:
+            cython.cast(Engine, learner).wake()
         before = None if all(learner.compiled for learner in learners) else [learner.pack() for learner in learners]
         try:
             with cython.nogil:
@@ -181,6 +199,7 @@ class Engine(Stateful):
             return 0
         self.gate.begin()
         try:
+            self.wake()
             if self.divides:
                 with cython.nogil:
                     self._take(x, y, w, record)
@@ -215,6 +234,14 @@ class Engine(Stateful):
                 learnt = learnt or weight_of(w, i) > 0.0
         if learnt:
             self.write_outline(self.changes.now)
+        return 0
+
+    def wake(self):
+        """Take what is needed while rows are learnt, and only then."""
+        return 0
+
+    def rest(self):
+        """Give it back after many rows: a process may hold many models, and few learn at the same time."""
         return 0
 
     def _step(self, n, X, y, w, out):

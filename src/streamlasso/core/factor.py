@@ -43,17 +43,19 @@ class Factor(Stateful):
     def __cinit__(self, p: cython.Py_ssize_t, *args):
         self.p = p
         self.room = self.k = 0
+        self.broken = False
 
     def __dealloc__(self):
         free(self.d)
 
     def _make_room(self, k):
         """For k members, and some more; most blocks stay much smaller than p. False where there is no memory."""
+        return k <= self.room or self._change_room(min(self.p + 2, max(k, self.room + max(self.room // 4, 4))))
+
+    def _change_room(self, room):
+        """For so many members, and not more; False, and no change, where there is no memory."""
         i: cython.Py_ssize_t
-        room: cython.Py_ssize_t = min(self.p + 2, max(k, self.room + max(self.room // 4, 4)))
         kept: cython.Py_ssize_t = min(self.k, self.room)
-        if k <= self.room:
-            return True
         d: cython.p_double = cython.cast(cython.p_double, malloc((room + 2) * room * cython.sizeof(cython.double)))
         if d == cython.NULL:
             return False

@@ -36,6 +36,8 @@ cdef class MixtureLearner(Engine):
     cdef Relevance relevance
     cdef Choice choice
     cdef bint carries, linked, calibrates, doubts
+    #: May the scratch space be given to others while no rows come? Is it?
+    cdef bint lends, asleep
     cdef public double all_lam_max, all_size
     # By expert; by row of a mini-batch.
     cdef double* loss

@@ -24,6 +24,7 @@ import numpy as np
 from cython.cimports.cpython.mem import PyMem_RawFree, PyMem_RawMalloc
 from cython.cimports.libc.math import INFINITY, NAN, fabs
 from cython.cimports.libc.string import memcpy
+from cython.cimports.streamlasso.core.active_set import Scratch, spare, spare_scratch
 from cython.cimports.streamlasso.core.average import Average
 from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.calibration import Calibration
@@ -46,6 +47,8 @@ from cython.cimports.streamlasso.core.statistics import Scaler
 from cython.cimports.streamlasso.core.tape import PENALTY, READ
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
+from streamlasso.core.active_set import MOST_SHARED
+from streamlasso.core.engine import one_for_all
 from streamlasso.core.groups import all_groups, competing
 from streamlasso.core.selected import Selected
 from streamlasso.core.state import Column, numbers
@@ -83,7 +86,7 @@ class MixtureLearner(Engine):
     )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
-        self.settings = dict(settings, memory=memory, tuner=tuner, batch_size=batch_size)
+        self.settings = one_for_all(dict(settings, memory=memory, tuner=tuner, batch_size=batch_size))
         self.p = n_features
         self.family = settings["family"]
         self.family.check()
@@ -99,6 +102,9 @@ class MixtureLearner(Engine):
         self.n = self.shares.n
         self.division = Division(self.p, self.each, self.shares, self.compiled)
         self.divides = self.division.divides
+        # A ridge is left behind in the scratch space, and that is kept.
+        self.lends = self.p <= MOST_SHARED and settings["penalty"].l1_ratio == 1.0
+        self.asleep = False
         self.restarts = Restarts(self.experts, self.shares)
         for m in range(self.restarts.n_permanent):
             self.shares.enter(m)
@@ -138,6 +144,26 @@ class MixtureLearner(Engine):
         self.etas = self.rows + self.batch_size * self.p
         self.lags = self.etas + self.batch_size * self.n
 
+    def wake(self):
+        scratch: Scratch
+        if self.asleep:
+            scratch = spare_scratch(self.p)
+            for group in self.experts:
+                cython.cast(Experts, group).exchange(scratch)
+            self.asleep = False
+        return 0
+
+    def rest(self):
+        scratch: Scratch = None
+        for group in self.experts:
+            cython.cast(Experts, group).rest()
+            if self.lends and not self.asleep:
+                scratch = cython.cast(Experts, group).exchange(None) or scratch
+        if scratch is not None:
+            spare(scratch)
+            self.asleep = True
+        return 0
+
     # --- learning -----------------------------------------------------------------------------------------------
 
     def _step(self, n, X, y, w, out):
@@ -145,6 +171,9 @@ class MixtureLearner(Engine):
         j: cython.Py_ssize_t
         seen: cython.double = 0.0
         record: cython.pointer[Record]
+        if self.asleep:
+            with cython.gil:
+                self.wake()
         for i in range(n):
             record = out + i
             for j in range(self.p):

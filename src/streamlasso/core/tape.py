@@ -74,14 +74,13 @@ class Tape:
         if self.mode == CHECK:
             self._admissible(there, n * width, kind)
             return
-        for j in range(width):
+        for i in range(n):
             if self.mode == WRITE:
-                for i in range(n):
-                    there[i] = rows[i * ld + j]
+                for j in range(width):
+                    there[j * n + i] = rows[i * ld + j]
             else:
-                for i in range(n):
-                    rows[i * ld + j] = there[i]
-            there += n
+                for j in range(width):
+                    rows[i * ld + j] = there[j * n + i]
 
     def _stop(self, n):
         """Nothing is copied, or looked at, from here on; MEASURE goes on counting."""

@@ -1,3 +1,4 @@
+from streamlasso.core.active_set cimport Scratch
 from streamlasso.core.state cimport Stateful
 from streamlasso.core.statistics cimport Scaler
 
@@ -28,6 +29,8 @@ cdef class Experts(Stateful):
 
     cdef int predict(self, const double* x, double* eta) except -1 nogil
     cdef int learn(self, Batch* batch) except -1 nogil
+    cdef void rest(self) noexcept
+    cdef Scratch exchange(self, Scratch scratch)
     cdef int add_coef(self, const double* weight, double* model) except -1 nogil
     cdef Py_ssize_t mark(self, const double* weight, signed char* used) except -1 nogil
     cdef int restart(self, Scaler seen, double eta, const double* model, Py_ssize_t turn) except -1 nogil

@@ -10,9 +10,6 @@ from cython.cimports.streamlasso.core.state import Stateful
 
 from streamlasso.memories import Forgetting
 
-#: Up to as many features, the groups of a kind learn one after the other, and have scratch space in common: it would be
-#: a good part of their memory. With more features it is not, and they may learn at the same time.
-MOST_SHARED = 64
 #: The memory of all groups that restart.
 ALWAYS = Forgetting(1.0)
 
@@ -37,6 +34,14 @@ class Experts(Stateful):
         """Learn the rows of a batch. Where family and tuner are compiled, without ever taking the GIL, and without
         writing to what other groups use: another thread may learn these meanwhile (`two_cores.py`)."""
         return self._missing(b"learn")
+
+    def rest(self):
+        """No more rows come for now: give back the room that is to spare."""
+        return
+
+    def exchange(self, scratch):
+        """Solve in this space from now on; the one that was used so far, None where these experts use none."""
+        return None
 
     def add_coef(self, weight, model):
         """model += sum_k weight_k (b0_k, b_k)"""

@@ -18,7 +18,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import pow
 from cython.cimports.libc.string import memset
-from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, Scratch
+from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, spare_scratch
 from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.kernels import add_weighted, dot, matrix_times
@@ -28,7 +28,8 @@ from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
 from cython.cimports.streamlasso.core.tape import ANY, PENALTY, READ
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
-from streamlasso.core.experts.base import ALWAYS, MOST_SHARED
+from streamlasso.core.active_set import MOST_SHARED
+from streamlasso.core.experts.base import ALWAYS
 from streamlasso.core.objective import problem_of
 from streamlasso.core.state import COLUMNS, Column, array, numbers, table
 
@@ -50,7 +51,7 @@ def groups(n_features, settings, memories, starts):
     if not tuner.competes:
         return []
     powers = tuner.powers_for(settings["family"])
-    scratch = Scratch(n_features) if n_features <= MOST_SHARED else None
+    scratch = spare_scratch(n_features) if n_features <= MOST_SHARED else None
     each = [(memory, False) for memory in memories] + [(ALWAYS, True)] * starts
     return [
         PathExperts(Path(problem_of(settings, memory), scratch, powers), memory, restarts) for memory, restarts in each
@@ -135,7 +136,7 @@ class Path(LeastSquares):
             self.code[k] = WAITING
             self.age[k] = 0
             self._spread_out(k)
-            cython.cast(ActiveSet, self.actives.at[k]).give_back()
+            cython.cast(ActiveSet, self.actives.at[k]).trim()
         self.predicted = 0.0
         self.leader = 0
 
@@ -327,6 +328,12 @@ class PathExperts(Experts):
             if weight[k] > weight[best]:
                 best = k
         return best
+
+    def rest(self):
+        self.path.actives.trim()
+
+    def exchange(self, scratch):
+        return self.path.exchange(scratch)
 
     def add_coef(self, weight, model):
         self.path.add_coef(weight, model)

@@ -37,7 +37,8 @@ from cython.cimports.streamlasso.core.record import OK
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from cython.cimports.streamlasso.core.values import weight_of
 
-from streamlasso.core.experts.base import ALWAYS, MOST_SHARED
+from streamlasso.core.active_set import MOST_SHARED
+from streamlasso.core.experts.base import ALWAYS
 from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
 
 #: Where noise is low a prior worth a hundredth of a row is the best. Where eta is a logit or a logarithm it has a scale

@@ -8,6 +8,7 @@ from streamlasso.tuners.base cimport Tuner
 
 @cython.final
 cdef class Learner(Engine):
+    cdef public double lam
     cdef Tuner tuner
     cdef Objective objective
     cdef readonly double[::1] tuner_state

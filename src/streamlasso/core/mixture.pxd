@@ -48,7 +48,8 @@ cdef class MixtureLearner(Engine):
     cdef double _eta_of(self, double mean) except? -1 nogil
     cdef double _reference(self, const double* etas) noexcept nogil
     cdef void _experience(self, Py_ssize_t m, double y) noexcept nogil
-    cdef public double dispersion, dispersion_weight, all_lam_max, all_size
+    cdef public double dispersion, dispersion_weight
+    cdef double all_lam, all_lam_max, all_size
     cdef double* model
     # By expert; by row of a mini-batch.
     cdef double* loss
@@ -61,7 +62,7 @@ cdef class MixtureLearner(Engine):
     cdef double* lags
     # The row predicted last, the predictions of all experts for it, and whether no other row was learnt since.
     cdef double* asked
-    cdef bint is_asked, is_blended
+    cdef bint is_asked, is_blended, is_summarised
     cdef signed char* used
 
     cdef int _evaluate(self, Py_ssize_t i) except -1 nogil

@@ -49,7 +49,7 @@ from functools import lru_cache
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, NAN, fabs, isfinite, isnan, log
+from cython.cimports.libc.math import INFINITY, NAN, fabs, isfinite, log
 from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.bounds import Bounds
@@ -72,6 +72,7 @@ from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.experts import KINDS
 from streamlasso.core.experts.base import MOST_SHARED
+from streamlasso.core.record import STATUS
 from streamlasso.core.selected import Selected
 from streamlasso.core.state import WITH_INTERCEPT, Column, array, numbers
 from streamlasso.memories import Forgetting
@@ -168,7 +169,7 @@ class MixtureLearner(Engine):
         numbers("dispersion", Column("dispersion"), Column("dispersion_weight")),
         array("experience", "M", N_EXPERIENCE, exchanged=_other_class),
         array("model", WITH_INTERCEPT, exchanged=np.negative),
-        numbers("lam", Column("lam"), Column("all_lam_max"), Column("all_size")),
+        numbers("lam", Column("all_lam"), Column("all_lam_max"), Column("all_size")),
         numbers("seen", Column("n_seen"), Column("code"), dtype=np.int64),
         array("began", "M", dtype=np.int64),
     )
@@ -211,9 +212,9 @@ class MixtureLearner(Engine):
         self.dispersion = 0.0 if self.scaled else 1.0
         self.dispersion_weight = 0.0
         self.is_asked = False
-        self.is_blended = True
+        self.is_blended = self.is_summarised = True
         self.n_seen = 0
-        self.lam = self.all_lam_max = self.all_size = 0.0
+        self.all_lam = self.all_lam_max = self.all_size = 0.0
         self.code = WAITING
         self.quantiles = Quantiles(self.family) if self.family.has_scale else None
         false_alarms = settings.get("false_alarms", 0.0)
@@ -287,18 +288,23 @@ class MixtureLearner(Engine):
                 if weight_of(w, i) > 0.0:
                     self._evaluate(i)
             self._learn_all(n)
-            self._summarise()
+            self.is_summarised = False
             self._outline()
             self.relevance.update(self.model + 1)
             self.choice.update(self.relevance.effect)
-        for i in range(n):
-            record = out + i
-            record.lam = self.lam
-            record.lam_max = self.all_lam_max
-            record.n_active = self._n_active()
-            record.effective_size = self.all_size
-            record.status = self.code
         self.is_asked = False
+        return 0
+
+    def complete(self, n, out):
+        i: cython.Py_ssize_t
+        n_active: cython.Py_ssize_t = self._n_active()
+        self._summarise()
+        for i in range(n):
+            out[i].lam = self.all_lam
+            out[i].lam_max = self.all_lam_max
+            out[i].n_active = n_active
+            out[i].effective_size = self.all_size
+            out[i].status = self.code
         return 0
 
     def _carried(self, lags, eta):
@@ -482,7 +488,8 @@ class MixtureLearner(Engine):
             self.choice.forget(chosen)
         self.began[chosen] = self.n_seen
         self.experience[chosen * N_EXPERIENCE + ROWS_SEEN] = 0.0
-        self._outline()
+        if cython.cast(Experts, self.each.at[chosen]).begins_at_model(turn):
+            self._outline()
         cython.cast(Experts, self.each.at[chosen]).restart(
             self.stream,
             self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high),
@@ -493,7 +500,7 @@ class MixtureLearner(Engine):
         return 0
 
     def _summarise(self):
-        """What is noted of the averaged model."""
+        """What is noted of the averaged model, when it is asked for."""
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         first: cython.Py_ssize_t
@@ -502,7 +509,10 @@ class MixtureLearner(Engine):
         weight: cython.double
         total: cython.double = 0.0
         most: cython.double = -1.0
-        self.lam = self.all_lam_max = self.all_size = 0.0
+        if self.is_summarised:
+            return 0
+        self.is_summarised = True
+        self.all_lam = self.all_lam_max = self.all_size = 0.0
         for m in range(self.M):
             if self.began[m] < 0:
                 continue
@@ -511,14 +521,14 @@ class MixtureLearner(Engine):
             total += weight
             self.all_lam_max += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
             self.all_size += weight * cython.cast(Experts, self.each.at[m]).size_of()
-            self.lam += cython.cast(Experts, self.each.at[m]).sum_lam(self.shares.total + first)
+            self.all_lam += cython.cast(Experts, self.each.at[m]).sum_lam(self.shares.total + first)
             for k in range(self.shares.first[m + 1] - first):
                 if self.shares.total[first + k] > most:
                     most = self.shares.total[first + k]
                     best = m
                     place = k
         self.code = cython.cast(Experts, self.each.at[best]).code_of(place)
-        self.lam /= total
+        self.all_lam /= total
         self.all_lam_max /= total
         self.all_size /= total
         return 0
@@ -529,13 +539,18 @@ class MixtureLearner(Engine):
         most: cython.double = 0.0
         total: cython.double = 0.0
         weights: cython.p_double = self.pulls
+        shares: cython.p_double = self.shares.total
         for e in range(self.n):
-            most = max(most, self.shares.total[e])
+            most = max(most, shares[e])
+        most *= OUTLINE
         for e in range(self.n):
-            weights[e] = self.shares.total[e] if self.shares.total[e] >= OUTLINE * most else 0.0
-            total += weights[e]
+            weights[e] = 0.0
+            if shares[e] >= most:
+                weights[e] = shares[e]
+                total += shares[e]
         for e in range(self.n):
-            weights[e] /= total
+            if weights[e] > 0.0:
+                weights[e] /= total
         self.is_blended = False
         return self._add_models(weights)
 
@@ -629,6 +644,8 @@ class MixtureLearner(Engine):
                     if not self.scaled:
                         self._hold_back(m, 0.0, etas)
                     reference = self._reference(etas)
+                    if self.scaled:
+                        reference = self.family.mean_at(reference)
                 else:
                     self._hold_back(m, reference, etas)
             else:
@@ -647,7 +664,8 @@ class MixtureLearner(Engine):
         return eta / total if total > 0.0 else self.bounds.clip_eta(etas[0])
 
     def _hold_back(self, m, reference, etas):
-        """No group speaks far beyond the responses that it has seen, unless the first group does too."""
+        """No group speaks far beyond the responses that it has seen, unless the first group does too. What that one
+        predicts is `reference`: a mean, of classes eta."""
         e: cython.Py_ssize_t
         low: cython.double = self.experience[m * N_EXPERIENCE + LOW]
         high: cython.double = self.experience[m * N_EXPERIENCE + HIGH]
@@ -657,15 +675,17 @@ class MixtureLearner(Engine):
             return 0
         if self.scaled:
             room = REACH * (high - low) + (self.bounds.y_high - self.bounds.y_low) / (seen * seen)
-            reference = self.family.mean_at(reference)
             low = self._eta_of(min(low, reference) - room)
             high = self._eta_of(max(high, reference) + room)
         else:
             low = min(-CONFIDENCE * log(2.0 * low + 1.0), reference)
             high = max(CONFIDENCE * log(2.0 * high + 1.0), reference)
         for e in range(self.shares.first[m], self.shares.first[m + 1]):
-            if not isnan(etas[e]):
-                etas[e] = min(max(etas[e], low), high)
+            # What is no number stays so.
+            if etas[e] < low:
+                etas[e] = low
+            elif etas[e] > high:
+                etas[e] = high
         return 0
 
     def _eta_of(self, mean):
@@ -730,12 +750,24 @@ class MixtureLearner(Engine):
     # --- what a person wants to see -----------------------------------------------------------------------------
 
     @property
+    def lam(self):
+        self._summarise()
+        return self.all_lam
+
+    @property
     def lam_max(self):
+        self._summarise()
         return self.all_lam_max
 
     @property
     def effective_size(self):
+        self._summarise()
         return self.all_size
+
+    @property
+    def status(self):
+        self._summarise()
+        return STATUS[self.code]
 
     @property
     def weights(self):
@@ -828,11 +860,12 @@ class MixtureLearner(Engine):
         began: cython.pointer[cython.const[cython.Py_ssize_t]]
         if tape.mode == WRITE:
             self.blend()
+            self._summarise()
         tape.number(cython.address(self.dispersion), WEIGHT)
         tape.number(cython.address(self.dispersion_weight), WEIGHT)
         tape.doubles(self.experience, self.M * N_EXPERIENCE, FINITE if self.scaled else WEIGHT)
         tape.doubles(self.model, self.p + 1, FINITE)
-        tape.number(cython.address(self.lam), PENALTY)
+        tape.number(cython.address(self.all_lam), PENALTY)
         tape.number(cython.address(self.all_lam_max), PENALTY)
         tape.number(cython.address(self.all_size), PENALTY)
         n_seen = tape.count(cython.address(self.n_seen))
@@ -857,7 +890,7 @@ class MixtureLearner(Engine):
             self.changes.travel(tape)
         if tape.mode == READ:
             self.is_asked = False
-            self.is_blended = True
+            self.is_blended = self.is_summarised = True
             self.shares.n_alive = 0
             for m in range(self.M):
                 self.shares.alive[m] = began[m] >= 0

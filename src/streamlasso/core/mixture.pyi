@@ -15,8 +15,6 @@ def all_groups(n_features: int, settings: dict[str, Any], stay: Sequence[Memory]
 class MixtureLearner(Engine):
     dispersion: float
     dispersion_weight: float
-    all_lam_max: float
-    all_size: float
     @property
     def experts(self) -> list[Any]: ...
     @property

@@ -84,3 +84,20 @@ def test_rows_that_wait_are_refused_where_their_signs_are_damaged():
     state["moments.signed"][0, 0] += 1.0
     with pytest.raises(ValueError, match=r"moments\.signed"):
         learner.restore(state)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_what_is_asked_of_a_model_that_rests_is_what_it_was_before(family):
+    settings = {"family": family, "penalty_factor": [0.0, 1.0, 1.0, 1.0, 1.0]}
+    X, y = rows(1, 300)
+    y = abs(y).round()
+    rests, never = RAPRegressor(**settings), RAPRegressor(**settings)
+    for start in range(0, 300, 33):
+        rests.partial_fit(X[start : start + 33], y[start : start + 33])
+        for i in range(start, min(start + 33, 300)):
+            never.partial_fit(X[i : i + 1], y[i : i + 1])
+        found, expected = rests.learners_[0], never.learners_[0]
+        assert (found.lam, found.lam_max) == (expected.lam, expected.lam_max)
+        for m in range(len(found.experts)):
+            assert found.expert(m, 0)[:2] == expected.expert(m, 0)[:2]
+    assert rests.to_bytes() == never.to_bytes()

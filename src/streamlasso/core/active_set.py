@@ -595,19 +595,23 @@ class ActiveSet(Factor):
     def _violators(self):
         """List the features whose condition is violated; returns how many."""
         j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
         g: cython.p_double = self.g
         tau: cython.p_double = self.scratch.tau
         tol: cython.p_double = self.scratch.tol
+        resting: cython.pointer[cython.schar] = self.scratch.resting
+        candidates: cython.pointer[cython.Py_ssize_t] = self.scratch.candidates
         self.scratch.n_candidates = 0
         if not any_beyond(self.p, g, tau, tol):
             return 0
         self._bar_members(True)
+        # Without a branch: which feature is the next, no processor can foresee.
         for j in range(self.p):
-            if fabs(g[j]) > tau[j] + tol[j] and not self.scratch.resting[j]:
-                self.scratch.candidates[self.scratch.n_candidates] = j
-                self.scratch.n_candidates = self.scratch.n_candidates + 1
+            candidates[n] = j
+            n += (fabs(g[j]) > tau[j] + tol[j]) & (resting[j] == 0)
         self._bar_members(False)
-        return self.scratch.n_candidates
+        self.scratch.n_candidates = n
+        return n
 
     def _bar_members(self, bar):
         """Members are no candidates; whether they rest is another matter."""

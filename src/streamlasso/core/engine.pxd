@@ -20,7 +20,6 @@ cdef class Engine(Stateful):
     #: Is S at the same place of all states, so that it may stay there while rows are learnt?
     cdef bint in_place
     cdef public Gate gate
-    cdef public double lam
     cdef public Py_ssize_t n_seen
     cdef public int code
 
@@ -31,6 +30,7 @@ cdef class Engine(Stateful):
     cdef int wake(self) except -1
     cdef int rest(self) except -1
     cdef int _step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
+    cdef int complete(self, Py_ssize_t n, Record* out) except -1 nogil
     cdef int step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
     cdef double eta_at(self, const double* x) except? -1 nogil
     cdef double ask(self, const double* x) except? -1 nogil

@@ -5,7 +5,7 @@ import cython
 import numpy as np
 from cython.cimports.streamlasso.core.gate import Gate, seconds
 from cython.cimports.streamlasso.core.pointers import Pointers
-from cython.cimports.streamlasso.core.record import as_records
+from cython.cimports.streamlasso.core.record import Record, as_records
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.values import weight_of
 
@@ -144,16 +144,20 @@ class _Rows:
         k: cython.Py_ssize_t
         i: cython.Py_ssize_t = self.done
         q: cython.Py_ssize_t
+        out: cython.pointer[Record]
         for k in range(self.each.n):
+            out = as_records(
+                cython.address(self.record[k, i, 0]) if self.recorded else cython.address(self.record[0, 0, 0])
+            )
             cython.cast(Engine, self.each.at[k]).step(
                 size,
                 cython.address(self.X[i, 0]),
                 cython.address(self.Y[k, i]),
                 cython.address(self.w[i]) if self.weighted else cython.NULL,
-                as_records(
-                    cython.address(self.record[k, i, 0]) if self.recorded else cython.address(self.record[0, 0, 0])
-                ),
+                out,
             )
+            if self.recorded:
+                cython.cast(Engine, self.each.at[k]).complete(size, out)
             if self.traced:
                 for q in range(i, i + size):
                     cython.cast(Engine, self.each.at[k]).write_model(cython.address(self.coef[k, q, 0]))
@@ -246,6 +250,10 @@ class Engine(Stateful):
 
     def _step(self, n, X, y, w, out):
         """One mini-batch of n rows; w may be NULL. A row of weight 0 is predicted and otherwise passed over."""
+        return 0
+
+    def complete(self, n, out):
+        """What `_step` leaves out of its records, where they are kept: it takes time."""
         return 0
 
     def eta_at(self, x):

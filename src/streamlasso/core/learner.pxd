@@ -9,6 +9,7 @@ from streamlasso.tuners.base cimport Tuner
 
 @cython.final
 cdef class Learner(Engine):
+    cdef public double lam
     cdef Tuner tuner
     cdef Objective objective
     cdef Doubles tuner_state

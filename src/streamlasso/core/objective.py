@@ -475,19 +475,20 @@ class LeastSquares(Objective):
             active.scratch.tol[j] = share * self.size[j]
 
     def solve(self, lam):
-        status: cython.int = self.solve_for(self.active, lam)
+        status: cython.int
+        self._tolerate(self.active)
+        status = self.solve_for(self.active, lam)
         self.intercept = self.intercept_of(self.active)
         return status
 
     def solve_for(self, active, lam):
-        """The minimiser at lam, into this active set."""
+        """The minimiser at lam, into this active set; after `_tolerate`, once for all with the same scratch space."""
         j: cython.Py_ssize_t
         weight: cython.double = lam * self.scaler.weight * self.l1_ratio
         tau: cython.p_double = active.scratch.tau
         v: cython.p_double = self.v
         for j in range(self.p):
             tau[j] = weight * v[j] if v[j] < INFINITY else INFINITY
-        self._tolerate(active)
         active.has_free = self.n_free > 0 or weight == 0.0
         if active.has_ridge:
             self._ridge(active, lam)

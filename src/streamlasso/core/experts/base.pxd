@@ -34,6 +34,7 @@ cdef class Experts(Stateful):
     cdef int add_coef(self, const double* weight, double* model) except -1 nogil
     cdef Py_ssize_t mark(self, const double* weight, signed char* used) except -1 nogil
     cdef int restart(self, Scaler seen, double eta, const double* model, Py_ssize_t turn) except -1 nogil
+    cdef bint begins_at_model(self, Py_ssize_t turn) noexcept nogil
     cdef double lam_of(self, Py_ssize_t k) except? -1 nogil
     cdef double sum_lam(self, const double* weight) except? -1 nogil
     cdef double lam_max_of(self) except? -1 nogil

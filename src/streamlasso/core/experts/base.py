@@ -53,8 +53,12 @@ class Experts(Stateful):
 
     def restart(self, seen, eta, model, turn):
         """Forget all rows. `seen` has the means and deviations of the stream so far, `eta` is that of its mean, `model`
-        is (b0, b) of the mixture, `turn` counts the restarts."""
+        is (b0, b) of the mixture where it begins there, `turn` counts the restarts."""
         return self._missing(b"restart")
+
+    def begins_at_model(self, turn):
+        """Whether that restart needs `model`."""
+        return False
 
     def lam_of(self, k):
         """The penalty of the k-th expert."""

@@ -148,9 +148,12 @@ class RidgeExperts(Experts):
             self.centre[i] = seen.mean[i - 1] if i > 0 and self.fit_intercept else 0.0
             at += i + 1
         self.b[0] = eta if self.fit_intercept else 0.0
-        if turn % self.n_kappas == 0:
+        if self.begins_at_model(turn):
             self._begin_at(model)
         return 0
+
+    def begins_at_model(self, turn):
+        return turn % self.n_kappas == 0
 
     def _begin_at(self, model):
         """The mean of the prior is a model, unless that has overflowed."""

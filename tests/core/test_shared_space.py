@@ -101,3 +101,15 @@ def test_what_is_asked_of_a_model_that_rests_is_what_it_was_before(family):
         for m in range(len(found.experts)):
             assert found.expert(m, 0)[:2] == expected.expert(m, 0)[:2]
     assert rests.to_bytes() == never.to_bytes()
+
+
+@pytest.mark.parametrize("p", [64, 65, 100])
+def test_a_model_that_rests_takes_another_state(p):
+    X, y = rows(0, 60, p)
+    learner = RAPRegressor(memory=0.99, tuner="logrms").partial_fit(X, y + X[:, 1]).learners_[0]
+    state = learner.state()
+    assert len(state["active.members"]) > 1
+    learner.restore(state)
+    state["active.members"][:2] = 0
+    with pytest.raises(ValueError, match="active"):
+        learner.restore(state)

@@ -33,6 +33,7 @@ from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.statistics import Moments, Scaler, room_for
 from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, POSITIVE
 
+from streamlasso.core.active_set import MOST_SHARED
 from streamlasso.core.state import FEATURES, Column, array, numbers
 from streamlasso.core.statistics import ring_of
 
@@ -423,9 +424,10 @@ class LeastSquares(Objective):
         return 0
 
     def rest(self):
-        """A ridge is left behind in the scratch space, and this one is kept."""
+        """A ridge is left behind in the scratch space, and this one is kept; so is that of many features, which a check of
+        what is loaded needs."""
         self.actives.trim()
-        if not self.asleep and not self.active.has_ridge:
+        if not self.asleep and not self.active.has_ridge and self.p <= MOST_SHARED:
             spare(self.exchange(None))
             self.asleep = True
         return 0

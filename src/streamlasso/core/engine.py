@@ -63,11 +63,9 @@ def learn_together(
     )
     gate: Gate = cython.cast(Engine, learners[0]).gate
     gate.begin()
-    gate.watch()
     try:
         work.learn()
     finally:
-        gate.unwatch()
         gate.end()
 
 
@@ -179,7 +177,7 @@ class Engine(Stateful):
         if not self.compiled:
             self.learn(x, y, w)
             return 0
-        self.gate.begin()
+        self.gate.begin(not self.divides)
         try:
             if self.divides:
                 with cython.nogil:

@@ -60,6 +60,8 @@ class DictRows:
         known: cython.bint = True
         value: cython.double
         values: dict = x if type(x) is dict else dict(x)
+        self.n_filled += 1
+        mine: cython.Py_ssize_t = self.n_filled
         recent: list = self.recent
         at: cython.pointer[cython.Py_ssize_t] = cython.address(self.at[0])
         row: cython.p_double = cython.address(self.x[0, 0])
@@ -86,6 +88,8 @@ class DictRows:
                 i += 1
         except (TypeError, ValueError, OverflowError):
             _refuse(values)
+        if self.n_filled != mine:
+            raise RuntimeError("a value of this row, asked for its number, used the model that the row is for")
         return known
 
     def eta(self, learner, x):
@@ -111,9 +115,12 @@ class DictRows:
             learner.gate.release()
 
     def _learn(self, learner, x, y, weight):
+        # Numbers first: what runs Python to say what it is could fill the row with another.
+        target: cython.double = number("y", y)
+        weight = number("w", weight)
         known: cython.bint = self.fill(x)
         self._fit(learner)
-        self.y[0] = number("y", y)
+        self.y[0] = target
         self.weigh(weight)
         complaint = learner.family.check_target(self.target) if learner.family.checks_target else None
         if complaint is not None:

@@ -718,8 +718,9 @@ class ActiveSet(Factor):
     def travel(self, tape):
         """A factor that is broken is made anew before it is used, and is not kept."""
         k: cython.Py_ssize_t = tape.rows(cython.address(self.k), self.p)
-        if tape.mode == READ:
-            self.hold_or_end(k)
+        if tape.mode == READ and not self.hold(k):
+            k = self.k = 0
+            tape.lack()
         if tape.mode == CHECK:
             self._check_list(tape, k)
         elif k == self.held:
@@ -737,6 +738,8 @@ class ActiveSet(Factor):
         """The members, which are k different features, their coefficients and signs."""
         i: cython.Py_ssize_t
         if self._is_list(tape, k):
+            if not self.hold(k):
+                tape.lack()
             return
         twice: cython.ulonglong = 0
         seen: cython.ulonglong = 0
@@ -747,6 +750,8 @@ class ActiveSet(Factor):
         tape.doubles(self.sign, k, SIGN)
         if tape.wrong != cython.NULL:
             return
+        if not self.hold(k):
+            tape.lack()
         if self.p <= BITS:
             for i in range(k):
                 bit = cython.cast(cython.ulonglong, 1) << members[i]

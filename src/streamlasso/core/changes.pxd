@@ -45,9 +45,9 @@ cdef class Changes(Stateful):
     cdef double* total
     # The changes that were found, and for how many there is room.
     cdef double* found
-    cdef Py_ssize_t n_found
+    cdef Py_ssize_t count, n_found
     cdef public double square, n_scale, information, level, deviation
-    cdef public Py_ssize_t n, age, n_errors, n_held, count, alarm_row, alarm_feature
+    cdef public Py_ssize_t n, age, n_errors, n_held, alarm_row, alarm_feature
     cdef public int alarm_kind
     # Of the row at hand.
     cdef bint restarted

@@ -43,12 +43,12 @@ next one; until then it is a preliminary answer.
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isfinite, log, sqrt
-from cython.cimports.libc.stdlib import abort, free, realloc
+from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcpy, memmove, memset
 from cython.cimports.streamlasso.core.kernels import dot, shift_features, standardise, twice_larger
 from cython.cimports.streamlasso.core.pointers import Doubles, copied, fill, in_doubles
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
+from cython.cimports.streamlasso.core.tape import CHECK, FINITE, READ, WEIGHT
 from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
 from streamlasso.core.attribution import exchanged_records, unpacked_change
@@ -492,8 +492,11 @@ class Changes(Stateful):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.count), MOST_KEPT)
         p: cython.Py_ssize_t = self.p
         if tape.mode == READ and not self._make_room(n):
-            abort()
+            n = self.count = 0
+            tape.lack()
         tape.doubles(self.found, n * RECORD, FINITE)
+        if tape.mode == CHECK and tape.wrong == cython.NULL and not self._make_room(n):
+            tape.lack()
         tape.doubles(self.mean, p, FINITE)
         tape.doubles(self.variance, p + N_POWERS + N_ERRORS + 2 * N_SHIFTS * (p + 1), WEIGHT)
         tape.doubles(self.now, (2 + N_PAST) * (p + 1) + N_RECENT * (p + N_NOTES), FINITE)

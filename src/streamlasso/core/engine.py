@@ -76,14 +76,12 @@ def learn_together(
     )
     gate: Gate = cython.cast(Engine, learners[0]).gate
     gate.begin()
-    gate.watch()
     try:
         work.learn()
-    finally:
         if n >= MANY_ROWS:
             for learner in learners:
                 cython.cast(Engine, learner).rest()
-        gate.unwatch()
+    finally:
         gate.end()
 
 
@@ -201,7 +199,7 @@ class Engine(Stateful):
         if not self.compiled:
             self.learn(x, y, w)
             return 0
-        self.gate.begin()
+        self.gate.begin(not self.divides)
         try:
             self.wake()
             if self.divides:

@@ -162,8 +162,8 @@ class MixtureLearner(Engine):
             if self.lends and not self.asleep:
                 scratch = cython.cast(Experts, group).exchange(None) or scratch
         if scratch is not None:
-            spare(scratch)
             self.asleep = True
+            spare(scratch)
         return 0
 
     # --- learning -----------------------------------------------------------------------------------------------

@@ -424,12 +424,14 @@ class LeastSquares(Objective):
         return 0
 
     def rest(self):
-        """A ridge is left behind in the scratch space, and this one is kept; so is that of many features, which a check of
-        what is loaded needs."""
+        """A ridge is left behind in the scratch space, and this one is kept. So is that of many features, which a check
+        of what is loaded needs."""
+        scratch: Scratch
         self.actives.trim()
         if not self.asleep and not self.active.has_ridge and self.p <= MOST_SHARED:
-            spare(self.exchange(None))
+            scratch = self.exchange(None)
             self.asleep = True
+            spare(scratch)
         return 0
 
     def exchange(self, scratch):

@@ -24,6 +24,7 @@ import numpy as np
 from streamlasso import families, memories, penalties, tuners
 from streamlasso.core.dict_rows import DictRows
 from streamlasso.core.groups import competing
+from streamlasso.core.state import NoRoom
 from streamlasso.settings import build_learner, has_mixture
 
 #: No text begins like this, and a transfer as text would change its end.
@@ -51,6 +52,8 @@ KINDS, MOST_ROOM = "biufUO", 2**10
 #: From a number of features and the settings of an engine to the engine.
 Build = Callable[[int, dict[str, Any]], Any]
 
+#: What forged words and numbers can raise.
+ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 DAMAGED = (
     "not a streamlasso checkpoint, or one that was cut short or altered. Load an intact copy, or save the model again."
 )
@@ -94,17 +97,16 @@ def from_bytes(classes: Sequence[Any], data: bytes) -> Any:
         names = {class_name(cls): cls for cls in classes}
         if name in names:
             return _estimator(names[name], record, numbers)
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        MemoryError,
-        RecursionError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise Refusal(f"{DAMAGED} (Its checksum holds, but its contents do not: {error})") from error
+    except NoRoom:
+        raise
+    except ERRORS as error:
+        raise Refusal(f"{DAMAGED} (Its checksum holds, but its contents do not: {reason(error)})") from error
     raise Refusal(f"it holds a {name}, not a {' or '.join(names)}. Load it with {name}.load(path).")
+
+
+def reason(error: BaseException) -> str:
+    """What was wrong; an error about memory says nothing by itself."""
+    return str(error) or ("there is too little memory for them" if isinstance(error, MemoryError) else "")
 
 
 def settings_hash(made_of: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """Threads, forks and signals: every model that anyone sees is the model after a whole number of rows."""
 
+import contextlib
 import copy
 import functools
 import multiprocessing
@@ -18,10 +19,11 @@ import numpy as np
 import pytest
 
 from streamlasso import RAPClassifier, RAPRegressor, merge, progressive
+from streamlasso.core.packed_models import PackedModels
 from streamlasso.keyed import KeyedRegressor
 from streamlasso.network import StreamingNetwork
 from streamlasso.river import WideRegressor as WideNamed
-from streamlasso.tuners import LogRMS
+from streamlasso.tuners import Fixed, LogRMS
 
 N, P = 400, 5
 rng = np.random.default_rng(0)
@@ -430,3 +432,32 @@ def test_a_wide_model_is_saved_between_two_rows():
             assert seen[t].predict_one(row) == again.predict_one(row)
         again.learn_one(row, row["a"])
     assert len(seen) > 1
+
+
+def test_packed_models_are_not_touched_while_a_worker_learns():
+    """At p > 64 looking at what is put wrote into the scratch space of the first worker: its rows came out wrong."""
+    p = 80
+    rows = np.ascontiguousarray(rng.normal(size=(200, p)))
+    y = rows @ rng.normal(size=p)
+    learner = RAPRegressor(tuner=Fixed(0.01), memory=100).partial_fit(rows[:20], y[:20]).learners_[0]
+    one = np.zeros(1, dtype=np.intp)
+    first, order, etas = np.array([0, 20_000]), np.tile(np.arange(200), 100), np.empty(200)
+
+    def models():
+        packed = PackedModels([type(learner)(p, **{**learner.settings, "false_alarms": 0.0})])
+        packed.add_places(2)
+        packed.learn(0, one, first, order, rows, y, None, None, etas)
+        return packed
+
+    packed, expected = models(), models()
+    other = packed.packed(0)
+    expected.learn(0, one, first, order, rows, y, None, None, etas)
+    worker = threading.Thread(target=packed.learn, args=(0, one, first, order, rows, y, None, None, etas))
+    worker.start()
+    while worker.is_alive():
+        with contextlib.suppress(RuntimeError):
+            packed.put(1, other)
+    worker.join()
+    assert packed.packed(0) == expected.packed(0)
+    packed.put(1, other)
+    assert packed.packed(1) == other

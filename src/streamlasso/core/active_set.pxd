@@ -13,6 +13,7 @@ cdef enum:
 
 @cython.final
 cdef class Scratch:
+    cdef Py_ssize_t p
     # By feature; `where` is that of `locate`.
     cdef double* tau
     cdef double* tol
@@ -33,19 +34,23 @@ cdef class Scratch:
     cdef Py_ssize_t kept, n_resting, n_candidates
 
 
+cdef Scratch spare_scratch(Py_ssize_t p)
+cdef int spare(Scratch scratch) except -1
+
+
 @cython.final
 cdef class ActiveSet(Factor):
     cdef Scratch scratch
-    # There is room for `held` members.
-    cdef Py_ssize_t held
     cdef Py_ssize_t* members
     cdef double* b
     cdef double* sign
     cdef double* g
     cdef public Py_ssize_t age
-    cdef public bint broken
-    cdef bint has_ridge, has_free, keeps_g
+    # There is room for `held` members; the others are yes or no. Few bytes: a mixture has many of these.
+    cdef int held
+    cdef signed char has_ridge, has_free, keeps_g
 
+    cdef void use(self, Scratch scratch)
     cdef bint hold(self, Py_ssize_t k) noexcept nogil
     cdef bint _list(self, Py_ssize_t room) noexcept nogil
     cdef void hold_or_end(self, Py_ssize_t k) noexcept nogil
@@ -69,6 +74,7 @@ cdef class ActiveSet(Factor):
     cdef void absorb(self, double* z) noexcept nogil
     cdef void expel(self, double* z) noexcept nogil
     cdef void abandon(self) noexcept nogil
+    cdef void trim(self) noexcept nogil
     cdef void _join(self, Py_ssize_t j, double sign, double b) noexcept nogil
     cdef void _drop_barred(self) noexcept nogil
     cdef void _enter_free(self, Moments m) noexcept nogil
@@ -87,6 +93,7 @@ cdef class ActiveSet(Factor):
     cdef Py_ssize_t _wake(self) noexcept nogil
     cdef int _coordinate_descent(self, Moments m) noexcept nogil
     cdef void _check_list(self, Tape tape, Py_ssize_t k) noexcept nogil
+    cdef bint _is_list(self, Tape tape, Py_ssize_t k) noexcept nogil
 
 
 @cython.final
@@ -94,5 +101,6 @@ cdef class ActiveSets(Pointers):
     cdef void absorb(self, double* z) noexcept nogil
     cdef void expel(self, double* z) noexcept nogil
     cdef void lose_track(self) noexcept nogil
+    cdef void trim(self) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil
     cdef void reset(self) noexcept nogil

@@ -33,7 +33,7 @@ from cython.cimports.streamlasso.core.factor import Factor
 from cython.cimports.streamlasso.core.kernels import any_beyond, axpy, factor_block
 from cython.cimports.streamlasso.core.pointers import Pointers
 from cython.cimports.streamlasso.core.record import OK, SINGULAR
-from cython.cimports.streamlasso.core.tape import CHECK, FINITE, READ, SIGN
+from cython.cimports.streamlasso.core.tape import CHECK, FINITE, READ, SIGN, WIDTH
 
 from streamlasso.core.state import COLUMNS, ROWS, TRIANGLE, Column, array, numbers, table
 
@@ -50,8 +50,18 @@ DEPENDENT = cython.declare(cython.double, 1e-12)
 #: Where refinement stalls, rounding errors larger by this factor are accepted; beyond it the block is singular.
 ILL_CONDITIONED = cython.declare(cython.double, 100.0)
 
+#: Up to as many features, models have scratch space in common: it would be a good part of their memory. Groups of a
+#: mixture then learn one after the other; with more features they may learn at the same time.
+MOST_SHARED = 64
+#: Scratch spaces that nobody uses now, by their number of features; one for each thread that learns is enough.
+MOST_SPARE = 8
+_spare = cython.declare(dict, {})
+
 #: So many features fit one integer, a bit for each.
 BITS = cython.declare(cython.Py_ssize_t, 64)
+
+#: The bits of 1.0; -1.0 differs in the first of them.
+ONE = cython.declare(cython.ulonglong, 0x3FF0000000000000)
 
 DOUBLE = cython.declare(cython.size_t, cython.sizeof(cython.double))
 INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
@@ -65,6 +75,7 @@ class Scratch:
         self.tau = cython.cast(cython.p_double, calloc(10 * p * DOUBLE + 4 * p * INDEX + p + 1, 1))
         if self.tau == cython.NULL:
             raise MemoryError
+        self.p = p
         self.tol = self.tau + p
         self.ridge = self.tol + p
         self.g = self.ridge + p
@@ -83,6 +94,24 @@ class Scratch:
 
     def __dealloc__(self):
         free(self.tau)
+
+
+@cython.cfunc
+def spare_scratch(p: cython.Py_ssize_t) -> Scratch:
+    """For p features: one that nobody uses now, or a new one."""
+    unused = _spare.get(p)
+    return unused.pop() if unused else Scratch(p)
+
+
+@cython.cfunc
+@cython.exceptval(-1, check=False)
+def spare(scratch: Scratch) -> cython.int:
+    """Nobody uses it from now on. It is as good as new: no feature rests, and there is no ridge."""
+    if scratch.p <= MOST_SHARED:
+        unused = _spare.setdefault(scratch.p, [])
+        if len(unused) < MOST_SPARE:
+            unused.append(scratch)
+    return 0
 
 
 @cython.no_gc
@@ -108,13 +137,19 @@ class ActiveSet(Factor):
             if self.g == cython.NULL:
                 raise MemoryError
         self.keeps_g = keeps_g
-        self.has_ridge = self.has_free = self.broken = False
+        self.has_ridge = self.has_free = False
         self.age = self.held = 0
 
     def __dealloc__(self):
         free(self.members)
         if self.keeps_g:
             free(self.g)
+
+    def use(self, scratch):
+        """This scratch space from now on; without one, no rows and no problems come."""
+        self.scratch = scratch
+        if not self.keeps_g:
+            self.g = cython.NULL if scratch is None else scratch.g
 
     def hold(self, k):
         """Room for a list of k members, and for a few more; False where there is no memory."""
@@ -300,6 +335,16 @@ class ActiveSet(Factor):
         """No row is followed until the next solve; there is no room to spare for members either."""
         self.broken = True
         self.give_back()
+        if self.held != self.k:
+            self._list(self.k)
+
+    def trim(self):
+        """No room for more members than there are; it is made again where some enter. Without memory for less room it
+        stays."""
+        if self.broken or self.k == 0:
+            self.give_back()
+        elif self.room > self.k:
+            self._change_room(self.k)
         if self.held != self.k:
             self._list(self.k)
 
@@ -550,19 +595,23 @@ class ActiveSet(Factor):
     def _violators(self):
         """List the features whose condition is violated; returns how many."""
         j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
         g: cython.p_double = self.g
         tau: cython.p_double = self.scratch.tau
         tol: cython.p_double = self.scratch.tol
+        resting: cython.pointer[cython.schar] = self.scratch.resting
+        candidates: cython.pointer[cython.Py_ssize_t] = self.scratch.candidates
         self.scratch.n_candidates = 0
         if not any_beyond(self.p, g, tau, tol):
             return 0
         self._bar_members(True)
+        # Without a branch: which feature is the next, no processor can foresee.
         for j in range(self.p):
-            if fabs(g[j]) > tau[j] + tol[j] and not self.scratch.resting[j]:
-                self.scratch.candidates[self.scratch.n_candidates] = j
-                self.scratch.n_candidates = self.scratch.n_candidates + 1
+            candidates[n] = j
+            n += (fabs(g[j]) > tau[j] + tol[j]) & (resting[j] == 0)
         self._bar_members(False)
-        return self.scratch.n_candidates
+        self.scratch.n_candidates = n
+        return n
 
     def _bar_members(self, bar):
         """Members are no candidates; whether they rest is another matter."""
@@ -669,8 +718,9 @@ class ActiveSet(Factor):
     def travel(self, tape):
         """A factor that is broken is made anew before it is used, and is not kept."""
         k: cython.Py_ssize_t = tape.rows(cython.address(self.k), self.p)
-        if tape.mode == READ:
-            self.hold_or_end(k)
+        if tape.mode == READ and not self.hold(k):
+            k = self.k = 0
+            tape.lack()
         if tape.mode == CHECK:
             self._check_list(tape, k)
         elif k == self.held:
@@ -687,6 +737,10 @@ class ActiveSet(Factor):
     def _check_list(self, tape, k):
         """The members, which are k different features, their coefficients and signs."""
         i: cython.Py_ssize_t
+        if self._is_list(tape, k):
+            if not self.hold(k):
+                tape.lack()
+            return
         twice: cython.ulonglong = 0
         seen: cython.ulonglong = 0
         bit: cython.ulonglong
@@ -696,6 +750,8 @@ class ActiveSet(Factor):
         tape.doubles(self.sign, k, SIGN)
         if tape.wrong != cython.NULL:
             return
+        if not self.hold(k):
+            tape.lack()
         if self.p <= BITS:
             for i in range(k):
                 bit = cython.cast(cython.ulonglong, 1) << members[i]
@@ -708,6 +764,24 @@ class ActiveSet(Factor):
             for i in range(k):
                 resting[members[i]] = False
         tape.require(twice == 0, b"the active set names a feature twice")
+
+    def _is_list(self, tape, k):
+        """Whether it is one, at one look: most are. Otherwise the tape stays where it is, to find out what is wrong."""
+        i: cython.Py_ssize_t
+        wrong: cython.ulonglong = 0
+        seen: cython.ulonglong = 0
+        bit: cython.ulonglong
+        p: cython.ulonglong = self.p
+        members: cython.pointer[cython.ulonglong] = cython.cast(cython.pointer[cython.ulonglong], tape.start + tape.at)
+        if self.p > BITS or not tape.clean or tape.at + 3 * k * cython.cast(cython.Py_ssize_t, WIDTH) > tape.end:
+            return False
+        for i in range(k):
+            bit = cython.cast(cython.ulonglong, 1) << (members[i] & 63)
+            wrong |= (members[i] >= p) | (seen & bit) | ((members[2 * k + i] ^ ONE) << 1)
+            seen |= bit
+        if wrong == 0:
+            tape.at += 3 * k * WIDTH
+        return wrong == 0
 
     def _keeps_triangle(self, known):
         return not known["age"][0]
@@ -735,6 +809,12 @@ class ActiveSets(Pointers):
         i: cython.Py_ssize_t
         for i in range(self.n):
             cython.cast(ActiveSet, self.at[i]).broken = True
+
+    def trim(self):
+        """No room to spare."""
+        i: cython.Py_ssize_t
+        for i in range(self.n):
+            cython.cast(ActiveSet, self.at[i]).trim()
 
     def scale(self, factor):
         """S times factor."""

@@ -42,15 +42,21 @@ class Average(Stateful):
         e: cython.Py_ssize_t
         most: cython.double = 0.0
         total: cython.double = 0.0
+        weights: cython.p_double = self.weights
+        shares: cython.p_double = self.shares.total
         for e in range(self.shares.n):
-            most = max(most, self.shares.total[e])
+            most = max(most, shares[e])
+        most *= OUTLINE
         for e in range(self.shares.n):
-            self.weights[e] = self.shares.total[e] if self.shares.total[e] >= OUTLINE * most else 0.0
-            total += self.weights[e]
+            weights[e] = 0.0
+            if shares[e] >= most:
+                weights[e] = shares[e]
+                total += shares[e]
         for e in range(self.shares.n):
-            self.weights[e] /= total
+            if weights[e] > 0.0:
+                weights[e] /= total
         self.is_whole = False
-        return self._add_models(self.weights)
+        return self._add_models(weights)
 
     def whole(self):
         """The model of all experts."""

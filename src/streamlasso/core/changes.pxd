@@ -40,11 +40,14 @@ cdef class Changes(Stateful):
     cdef double* x
     cdef double* notes
     cdef double* past
+    # Of the row at hand, by feature.
+    cdef double* z
+    cdef double* total
     # The changes that were found, and for how many there is room.
     cdef double* found
-    cdef Py_ssize_t n_found
+    cdef Py_ssize_t count, n_found
     cdef public double square, n_scale, information, level, deviation
-    cdef public Py_ssize_t n, age, n_errors, n_held, count, alarm_row, alarm_feature
+    cdef public Py_ssize_t n, age, n_errors, n_held, alarm_row, alarm_feature
     cdef public int alarm_kind
     # Of the row at hand.
     cdef bint restarted
@@ -59,10 +62,8 @@ cdef class Changes(Stateful):
     cdef double _error(self, double y) noexcept nogil
     cdef double _least_error(self) noexcept nogil
     cdef double _compare_grown(self, double error) noexcept nogil
-    cdef Py_ssize_t _twice_larger(self, double error, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef void _hold(self, bint suspicious) noexcept nogil
     cdef double _compare_moved(self, const double* x) noexcept nogil
-    cdef void _shift(self, Py_ssize_t j, double z, double u, double rate) noexcept nogil
     cdef void _weigh(self, double evidence, int kind, Py_ssize_t feature) noexcept nogil
     cdef void _follow_scale(self) noexcept nogil
     cdef void _follow(self, const double* x, double y) noexcept nogil

@@ -43,12 +43,12 @@ next one; until then it is a preliminary answer.
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs, isfinite, log, sqrt
-from cython.cimports.libc.stdlib import abort, free, realloc
+from cython.cimports.libc.stdlib import free, realloc
 from cython.cimports.libc.string import memcpy, memmove, memset
-from cython.cimports.streamlasso.core.kernels import dot
+from cython.cimports.streamlasso.core.kernels import dot, shift_features, standardise, twice_larger
 from cython.cimports.streamlasso.core.pointers import Doubles, copied, fill, in_doubles
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
+from cython.cimports.streamlasso.core.tape import CHECK, FINITE, READ, WEIGHT
 from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
 from streamlasso.core.attribution import exchanged_records, unpacked_change
@@ -163,7 +163,7 @@ class Changes(Stateful):
         self.whole = family is not None and family.whole
         self.quadratic = family is None or family.quadratic
         self.room = Doubles(
-            2 * p + N_POWERS + N_ERRORS + (2 * N_SHIFTS + 2 + N_PAST) * (p + 1) + N_RECENT * (p + N_NOTES)
+            2 * p + N_POWERS + N_ERRORS + (2 * N_SHIFTS + 4 + N_PAST) * (p + 1) + N_RECENT * (p + N_NOTES)
         )
         self.mean = self.room.at
         self.variance = self.mean + p
@@ -176,6 +176,8 @@ class Changes(Stateful):
         self.x = self.held + p + 1
         self.notes = self.x + N_RECENT * p
         self.past = self.notes + N_RECENT * N_NOTES
+        self.z = self.past + N_PAST * (p + 1)
+        self.total = self.z + p + 1
         fill(self.usual, N_SHIFTS * (p + 1), np.ones(N_SHIFTS * (p + 1)))
         self.found = cython.NULL
         self.n_found = 0
@@ -272,8 +274,8 @@ class Changes(Stateful):
         if first < 0:
             return 0.0
         first %= N_ERRORS
-        twice = 2 + self._twice_larger(error, first, min(first + n, N_ERRORS))
-        twice += self._twice_larger(error, 0, max(first + n - N_ERRORS, 0))
+        twice = 2 + twice_larger(min(n, N_ERRORS - first), self.errors + first, error)
+        twice += twice_larger(max(first + n - N_ERRORS, 0), self.errors, error)
         for q in range(N_POWERS):
             self.grown[q] += SHARE / N_POWERS
             self.grown[q] *= RANK_VALUE.at[q * (2 * N_BEFORE + 3) + twice] / RANK_MEAN.at[q * (N_BEFORE + 2) + n + 1]
@@ -283,15 +285,6 @@ class Changes(Stateful):
         self._weigh(total, BY_SURPRISE, 0)
         self._hold(total > SUSPICION)
         return log(2.0 * (n + 1) / twice)
-
-    def _twice_larger(self, error, start, stop):
-        """Twice the number of errors here that are larger; equal ones count half."""
-        i: cython.Py_ssize_t
-        twice: cython.Py_ssize_t = 0
-        errors: cython.p_double = self.errors
-        for i in range(start, stop):
-            twice += (errors[i] > error) + (errors[i] >= error)
-        return twice
 
     def _hold(self, suspicious):
         """The model that the next errors are of."""
@@ -305,49 +298,34 @@ class Changes(Stateful):
     def _compare_moved(self, x):
         """Evidence that the error goes with a feature; the error over its deviation."""
         j: cython.Py_ssize_t
-        z: cython.double
         square: cython.double = self.square if self.scaled else max(self.square, 1.0)
         u: cython.double = min(max(self.residual / sqrt(square), -BOUND), BOUND)
         root: cython.double = self.root / self.information if self.information > 0.0 else 1.0
         rate: cython.double = 1.0 / min(self.n_errors + 1.0, MEAN_ROWS)
+        part: cython.double = (1.0 - SHARE) / (N_SHIFTS * (self.p + 1))
         if fabs(self.residual) <= self._least_error():
             u = 0.0
-        self._shift(0, root, u, rate)
-        for j in range(self.p):
-            if self.variance[j] > ROUNDING * self.mean[j] * self.mean[j]:
-                z = root * (x[j] - self.mean[j]) / sqrt(self.variance[j])
-                self._shift(j + 1, z, u, rate)
+        self.z[0] = min(max(root, -BOUND), BOUND)
+        standardise(self.p, x, self.mean, self.variance, root, ROUNDING, BOUND, self.z + 1)
+        shift_features(
+            self.p + 1,
+            self.z,
+            u,
+            rate,
+            LEAST,
+            MOST,
+            1.0 if self.age > 0 else 0.0,
+            SHIFT.at,
+            SHIFT_SHARE.at,
+            STEPS,
+            self.usual,
+            self.moved,
+            self.total,
+        )
+        # All features share their part of the weight.
+        for j in range(self.p + 1):
+            self._weigh(part * self.total[j], BY_SCORE, j)
         return u
-
-    def _shift(self, j, z, u, rate):
-        """Evidence that errors have moved with one feature; all features share their part of the weight."""
-        k: cython.Py_ssize_t
-        b: cython.double
-        f: cython.double
-        weight: cython.double
-        total: cython.double = 0.0
-        share: cython.double[N_SHIFTS]
-        shift: cython.p_double = SHIFT.at
-        usual: cython.p_double = self.usual + j * N_SHIFTS
-        moved: cython.p_double = self.moved + j * N_SHIFTS
-        z = min(max(z, -BOUND), BOUND)
-        weight = min(z * z, 1.0)
-        for k in range(0, N_SHIFTS, 2):
-            share[k] = SHIFT_SHARE.at[cython.cast(cython.Py_ssize_t, fabs(shift[k] * z) * STEPS + 0.5)]
-            share[k + 1] = share[k]
-        for k in range(N_SHIFTS):
-            b = shift[k] * z
-            f = 1.0 + 0.125 * min(max(b * (u - 0.5 * b), LEAST), MOST)
-            f *= f
-            f *= f
-            f *= f * share[k]
-            usual[k] += rate * (f - usual[k])
-            moved[k] = (moved[k] + weight) * f / max(usual[k], 1.0)
-        for k in range(N_SHIFTS):
-            if self.age <= 0:
-                moved[k] = 0.0
-            total += moved[k]
-        self._weigh((1.0 - SHARE) / (N_SHIFTS * (self.p + 1)) * total, BY_SCORE, j)
 
     def _weigh(self, evidence, kind, feature):
         """Together with all other evidence of this row; the largest says what the alarm is about."""
@@ -514,8 +492,11 @@ class Changes(Stateful):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.count), MOST_KEPT)
         p: cython.Py_ssize_t = self.p
         if tape.mode == READ and not self._make_room(n):
-            abort()
+            n = self.count = 0
+            tape.lack()
         tape.doubles(self.found, n * RECORD, FINITE)
+        if tape.mode == CHECK and tape.wrong == cython.NULL and not self._make_room(n):
+            tape.lack()
         tape.doubles(self.mean, p, FINITE)
         tape.doubles(self.variance, p + N_POWERS + N_ERRORS + 2 * N_SHIFTS * (p + 1), WEIGHT)
         tape.doubles(self.now, (2 + N_PAST) * (p + 1) + N_RECENT * (p + N_NOTES), FINITE)

@@ -82,17 +82,18 @@ class Choice(Stateful):
         most: cython.double = -1.0
         most_dense: cython.double = -1.0
         all_sparse: cython.double = 0.0
+        total: cython.p_double = self.shares.total
         nothing: cython.bint = self._nothing_matters()
         for m in range(self.shares.M):
             for e in range(self.shares.first[m], self.shares.first[m + 1] if self.shares.alive[m] else 0):
                 if not self.sparse[m]:
-                    if self.shares.total[e] > most_dense:
-                        most_dense = self.shares.total[e]
+                    if total[e] > most_dense:
+                        most_dense = total[e]
                         densest = e
                     continue
-                all_sparse += self.shares.total[e]
-                if self._is_empty(m, e) == nothing and self.shares.total[e] > most:
-                    most = self.shares.total[e]
+                all_sparse += total[e]
+                if total[e] > most and self._is_empty(m, e) == nothing:
+                    most = total[e]
                     largest = e
         if largest < 0 or most_dense > DENSE_MARGIN * all_sparse:
             if self.held < 0 or self._is_sparse(self.held) or most_dense > HOLD * self.shares.total[self.held]:

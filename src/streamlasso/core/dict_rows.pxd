@@ -10,6 +10,7 @@ cdef class DictRows:
     cdef double[:, ::1] x, note
     cdef double[::1] y, w
     cdef readonly Py_ssize_t width
+    cdef Py_ssize_t n_filled
 
     cpdef bint fill(self, x) except -1
     cpdef double eta(self, Engine learner, x) except? -1

@@ -5,6 +5,7 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
 from cython.cimports.streamlasso.core.engine import Engine
+from cython.cimports.streamlasso.core.gate import Gate
 
 from streamlasso.core.record import RECORD
 from streamlasso.core.values import LARGEST
@@ -59,6 +60,8 @@ class DictRows:
         known: cython.bint = True
         value: cython.double
         values: dict = x if type(x) is dict else dict(x)
+        self.n_filled += 1
+        mine: cython.Py_ssize_t = self.n_filled
         recent: list = self.recent
         at: cython.pointer[cython.Py_ssize_t] = cython.address(self.at[0])
         row: cython.p_double = cython.address(self.x[0, 0])
@@ -85,6 +88,8 @@ class DictRows:
                 i += 1
         except (TypeError, ValueError, OverflowError):
             _refuse(values)
+        if self.n_filled != mine:
+            raise RuntimeError("a value of this row, asked for its number, used the model that the row is for")
         return known
 
     def eta(self, learner, x):
@@ -110,9 +115,12 @@ class DictRows:
             learner.gate.release()
 
     def _learn(self, learner, x, y, weight):
+        # Numbers first: what runs Python to say what it is could fill the row with another.
+        target: cython.double = number("y", y)
+        weight = number("w", weight)
         known: cython.bint = self.fill(x)
         self._fit(learner)
-        self.y[0] = number("y", y)
+        self.y[0] = target
         self.weigh(weight)
         complaint = learner.family.check_target(self.target) if learner.family.checks_target else None
         if complaint is not None:
@@ -127,10 +135,18 @@ class DictRows:
         learner: Engine
         for k in range(len(learners)):
             self._fit(learners[k])
-        for k in range(len(learners)):
-            learner = learners[k]
-            self.y[0] = targets[k]
-            learner.take(self.x, self.y, self.w, self.note)
+        learner = learners[0]
+        # A learner that is divided gives the GIL away: a fork must not come between two of them.
+        gate: Gate = learner.gate
+        watched: cython.bint = learner.divides and gate.watch()
+        try:
+            for k in range(len(learners)):
+                learner = learners[k]
+                self.y[0] = targets[k]
+                learner.take(self.x, self.y, self.w, self.note)
+        finally:
+            if watched:
+                gate.unwatch()
         return 0
 
     def weigh(self, weight):

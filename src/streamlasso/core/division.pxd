@@ -1,7 +1,7 @@
 cimport cython
 
 from streamlasso.core.experts.base cimport Batch
-from streamlasso.core.pointers cimport Pointers
+from streamlasso.core.pointers cimport Doubles, Pointers
 from streamlasso.core.shares cimport Shares
 
 
@@ -10,8 +10,9 @@ cdef class Division:
     cdef Pointers each
     cdef Shares shares
     cdef bint divides
+    cdef Doubles room
     # Of two threads: the groups in the order in which they are taken, from both ends, and how many are; the row.
-    cdef Py_ssize_t[::1] order
+    cdef Py_ssize_t* order
     cdef long taken
     cdef Batch* batch
 

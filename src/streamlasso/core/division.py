@@ -6,13 +6,12 @@ the most time are taken first, from both ends of a list, and the threads meet at
 """
 
 import cython
-import numpy as np
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
-from cython.cimports.streamlasso.core.pointers import Pointers
+from cython.cimports.streamlasso.core.pointers import Doubles, Pointers
 from cython.cimports.streamlasso.core.shares import Shares
 from cython.cimports.streamlasso.core.two_cores import Work, add, together
 
-from streamlasso.core.experts.base import MOST_SHARED
+from streamlasso.core.active_set import MOST_SHARED
 
 #: Groups times p^2 from which on two threads learn a row together: p = 100 for the default, where the groups take 59 of
 #: 72 us. Where two begin to pay has not been measured on a quiet machine; it may be at fewer.
@@ -22,7 +21,7 @@ WORTH_TWO = cython.declare(cython.Py_ssize_t, 160_000)
 def _from_both_ends(groups):
     """Places of the groups, for two threads that begin at either end and meet at those that take the least time."""
     by_time = sorted(range(len(groups)), key=lambda m: (not groups[m].exact, not groups[m].sparse))
-    return np.array(by_time[::2] + by_time[1::2][::-1], dtype=np.intp)
+    return by_time[::2] + by_time[1::2][::-1]
 
 
 @cython.cfunc
@@ -38,11 +37,15 @@ class Division:
     written in Python, or where groups of few features share the space that they solve in."""
 
     def __cinit__(self, p: cython.Py_ssize_t, each: Pointers, shares: Shares, compiled: cython.bint):
+        place: cython.Py_ssize_t
         self.each = each
         self.shares = shares
         self.divides = compiled and each.n > 1 and p > MOST_SHARED and each.n * p * p >= WORTH_TWO
         if self.divides:
-            self.order = _from_both_ends(each.objects)
+            self.room = Doubles(each.n)
+            self.order = cython.cast(cython.pointer[cython.Py_ssize_t], self.room.at)
+            for place, m in enumerate(_from_both_ends(each.objects)):
+                self.order[place] = m
 
     def learn(self, batch):
         """All groups that are there learn the rows; `batch.etas` are those of all experts."""

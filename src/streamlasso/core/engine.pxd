@@ -20,7 +20,6 @@ cdef class Engine(Stateful):
     #: Is S at the same place of all states, so that it may stay there while rows are learnt?
     cdef bint in_place
     cdef public Gate gate
-    cdef public double lam
     cdef public Py_ssize_t n_seen
     cdef public int code
 
@@ -28,7 +27,10 @@ cdef class Engine(Stateful):
     cdef int _take(
         self, const double[:, ::1] x, const double[::1] y, const double[::1] w, double[:, ::1] record
     ) except -1 nogil
+    cdef int wake(self) except -1
+    cdef int rest(self) except -1
     cdef int _step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
+    cdef int complete(self, Py_ssize_t n, Record* out) except -1 nogil
     cdef int step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
     cdef double eta_at(self, const double* x) except? -1 nogil
     cdef double ask(self, const double* x) except? -1 nogil

@@ -5,7 +5,7 @@ import cython
 import numpy as np
 from cython.cimports.streamlasso.core.gate import Gate, seconds
 from cython.cimports.streamlasso.core.pointers import Pointers
-from cython.cimports.streamlasso.core.record import as_records
+from cython.cimports.streamlasso.core.record import Record, as_records
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.values import weight_of
 
@@ -14,11 +14,24 @@ from streamlasso.core.selected import Selected
 
 #: Seconds between two looks at signals. They need the GIL, for which another thread may make this one wait for 5 ms.
 PATIENCE = cython.declare(cython.double, 0.05)
+#: A model rests after a call with as many rows. To rest and to wake takes 1 to 3 us, a tenth of a call with one row.
+MANY_ROWS = 32
+#: Settings that are kept for other engines; an object that one of them holds has its id to itself.
+MOST_SETTINGS = 16
+_settings = {}
 
 
 def _refuse_shape(name, shape, expected):
     if tuple(shape) != expected:
         raise ValueError(f"{name} has the shape {tuple(shape)}; {expected} is needed")
+
+
+def one_for_all(settings):
+    """The settings, as a dict that all engines share whose settings are the same objects."""
+    same = tuple((name, id(value)) for name, value in settings.items())
+    if len(_settings) >= MOST_SETTINGS and same not in _settings:
+        _settings.clear()
+    return _settings.setdefault(same, settings)
 
 
 def revive(cls, n_features, settings, state):
@@ -63,11 +76,12 @@ def learn_together(
     )
     gate: Gate = cython.cast(Engine, learners[0]).gate
     gate.begin()
-    gate.watch()
     try:
         work.learn()
+        if n >= MANY_ROWS:
+            for learner in learners:
+                cython.cast(Engine, learner).rest()
     finally:
-        gate.unwatch()
         gate.end()
 
 
@@ -96,6 +110,8 @@ class _Rows:
     def learn(self):
         """All of them; or, after an error inside a row, none."""
         learners = self.each.objects
+        for learner in learners:
+            cython.cast(Engine, learner).wake()
         before = None if all(learner.compiled for learner in learners) else [learner.pack() for learner in learners]
         try:
             with cython.nogil:
@@ -126,16 +142,20 @@ class _Rows:
         k: cython.Py_ssize_t
         i: cython.Py_ssize_t = self.done
         q: cython.Py_ssize_t
+        out: cython.pointer[Record]
         for k in range(self.each.n):
+            out = as_records(
+                cython.address(self.record[k, i, 0]) if self.recorded else cython.address(self.record[0, 0, 0])
+            )
             cython.cast(Engine, self.each.at[k]).step(
                 size,
                 cython.address(self.X[i, 0]),
                 cython.address(self.Y[k, i]),
                 cython.address(self.w[i]) if self.weighted else cython.NULL,
-                as_records(
-                    cython.address(self.record[k, i, 0]) if self.recorded else cython.address(self.record[0, 0, 0])
-                ),
+                out,
             )
+            if self.recorded:
+                cython.cast(Engine, self.each.at[k]).complete(size, out)
             if self.traced:
                 for q in range(i, i + size):
                     cython.cast(Engine, self.each.at[k]).write_model(cython.address(self.coef[k, q, 0]))
@@ -179,8 +199,9 @@ class Engine(Stateful):
         if not self.compiled:
             self.learn(x, y, w)
             return 0
-        self.gate.begin()
+        self.gate.begin(not self.divides)
         try:
+            self.wake()
             if self.divides:
                 with cython.nogil:
                     self._take(x, y, w, record)
@@ -217,8 +238,20 @@ class Engine(Stateful):
             self.write_outline(self.changes.now)
         return 0
 
+    def wake(self):
+        """Take what is needed while rows are learnt, and only then."""
+        return 0
+
+    def rest(self):
+        """Give it back after many rows: a process may hold many models, and few learn at the same time."""
+        return 0
+
     def _step(self, n, X, y, w, out):
         """One mini-batch of n rows; w may be NULL. A row of weight 0 is predicted and otherwise passed over."""
+        return 0
+
+    def complete(self, n, out):
+        """What `_step` leaves out of its records, where they are kept: it takes time."""
         return 0
 
     def eta_at(self, x):

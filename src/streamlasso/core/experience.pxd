@@ -26,6 +26,6 @@ cdef class Experience(Stateful):
     cdef void see(self, const signed char* there, double y) noexcept nogil
     cdef void _see(self, double* seen, double fade, double y) noexcept nogil
     cdef void forget(self, Py_ssize_t m) noexcept nogil
-    cdef double reference(self, Py_ssize_t n, const double* weight, const double* etas) noexcept nogil
+    cdef double reference(self, Py_ssize_t n, const double* weight, const double* etas) except? -1 nogil
     cdef int hold_back(self, Py_ssize_t m, double reference, Py_ssize_t n, double* etas) except -1 nogil
     cdef double _eta_of(self, double mean) except? -1 nogil

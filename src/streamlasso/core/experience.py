@@ -18,7 +18,7 @@ overshoot like that, and are not held.
 """
 
 import cython
-from cython.cimports.libc.math import isnan, log
+from cython.cimports.libc.math import log
 from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
@@ -90,14 +90,15 @@ class Experience(Stateful):
     # --- holding back -------------------------------------------------------------------------------------------
 
     def reference(self, n, weight, etas):
-        """The average prediction of the first group's n experts, each within the bounds."""
+        """The average prediction of the first group's n experts, each within the bounds: a mean, of classes eta."""
         k: cython.Py_ssize_t
         eta: cython.double = 0.0
         total: cython.double = 0.0
         for k in range(n):
             eta += weight[k] * self.bounds.clip_eta(etas[k])
             total += weight[k]
-        return eta / total if total > 0.0 else self.bounds.clip_eta(etas[0])
+        eta = eta / total if total > 0.0 else self.bounds.clip_eta(etas[0])
+        return self.family.mean_at(eta) if self.scaled else eta
 
     def hold_back(self, m, reference, n, etas):
         """The predictions of the m-th group's n experts, no further out than it has seen or than `reference`."""
@@ -110,15 +111,17 @@ class Experience(Stateful):
             return 0
         if self.scaled:
             room = REACH * (high - low) + (self.bounds.y_high - self.bounds.y_low) / (rows * rows)
-            reference = self.family.mean_at(reference)
             low = self._eta_of(min(low, reference) - room)
             high = self._eta_of(max(high, reference) + room)
         else:
             low = min(-CONFIDENCE * log(2.0 * low + 1.0), reference)
             high = max(CONFIDENCE * log(2.0 * high + 1.0), reference)
         for k in range(n):
-            if not isnan(etas[k]):
-                etas[k] = min(max(etas[k], low), high)
+            # What is no number stays so.
+            if etas[k] < low:
+                etas[k] = low
+            elif etas[k] > high:
+                etas[k] = high
         return 0
 
     def _eta_of(self, mean):

@@ -4,10 +4,14 @@ from streamlasso.core.tape cimport Tape
 
 cdef class Factor(Stateful):
     cdef readonly Py_ssize_t p
-    cdef Py_ssize_t k, room
+    cdef Py_ssize_t k
+    cdef int room
+    #: Is the factor that of another block by now?
+    cdef public bint broken
     cdef double* d
 
     cdef bint _make_room(self, Py_ssize_t k) noexcept nogil
+    cdef bint _change_room(self, Py_ssize_t room) noexcept nogil
     cdef void _travel_factor(self, Tape tape) noexcept nogil
     cdef void give_back(self) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil

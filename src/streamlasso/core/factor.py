@@ -13,7 +13,7 @@ costs O(k^2):
 """
 
 import cython
-from cython.cimports.libc.stdlib import abort, free, malloc
+from cython.cimports.libc.stdlib import free, malloc
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.kernels import (
     axpy,
@@ -27,7 +27,7 @@ from cython.cimports.streamlasso.core.kernels import (
     long_solve_upper,
 )
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.tape import FINITE, POSITIVE, READ
+from cython.cimports.streamlasso.core.tape import CHECK, FINITE, POSITIVE, READ
 
 #: Loops in fours pay for as many numbers.
 LONG = cython.declare(cython.Py_ssize_t, 24)
@@ -43,17 +43,19 @@ class Factor(Stateful):
     def __cinit__(self, p: cython.Py_ssize_t, *args):
         self.p = p
         self.room = self.k = 0
+        self.broken = False
 
     def __dealloc__(self):
         free(self.d)
 
     def _make_room(self, k):
         """For k members, and some more; most blocks stay much smaller than p. False where there is no memory."""
+        return k <= self.room or self._change_room(min(self.p + 2, max(k, self.room + max(self.room // 4, 4))))
+
+    def _change_room(self, room):
+        """For so many members, and not more; False, and no change, where there is no memory."""
         i: cython.Py_ssize_t
-        room: cython.Py_ssize_t = min(self.p + 2, max(k, self.room + max(self.room // 4, 4)))
         kept: cython.Py_ssize_t = min(self.k, self.room)
-        if k <= self.room:
-            return True
         d: cython.p_double = cython.cast(cython.p_double, malloc((room + 2) * room * cython.sizeof(cython.double)))
         if d == cython.NULL:
             return False
@@ -214,9 +216,12 @@ class Factor(Stateful):
         if k == 0:
             return
         if tape.mode == READ and not self._make_room(k):
-            abort()
+            tape.lack()
+            return
         tape.doubles(self.d, k, POSITIVE)
         tape.triangle(self.row(0), k, self.room, FINITE)
-        if tape.mode == READ:
+        if tape.mode == CHECK and tape.wrong == cython.NULL and not self._make_room(k):
+            tape.lack()
+        if tape.mode == READ and tape.wrong == cython.NULL:
             for i in range(k):
                 self.d[self.room + i] = 1.0 / self.d[i]

@@ -7,6 +7,7 @@ has to wait it costs nothing; the locks are for waiting.
 """
 
 import os
+import time
 
 import cython
 from cython.cimports.cpython.exc import PyErr_CheckSignals
@@ -26,9 +27,14 @@ BUSY = (
     "this model is learning in another thread, and rows need an order: learn from one thread, or give every thread a "
     "model of its own"
 )
+#: The attribute that marks an estimator as learning, and in which process.
+MARK = "_learning"
 #: The gates of the models that learn now; and how many forks this process is away from the first.
 _learning = set()
 _forks = cython.declare(cython.Py_ssize_t, 0)
+#: Forks that are about to be: no row begins. And the gates that each of their threads holds.
+_closed = cython.declare(cython.Py_ssize_t, 0)
+_forking = {}
 
 
 @cython.final
@@ -39,6 +45,8 @@ class Gate:
     owner : the thread that learns a row, or reads
     wanted : threads that wait: one for the bell, with `turn`, the others for `turn`
     busy : a call learns, from its first row to its last; or a thread has claimed that
+    learner, claimed_by : the threads that do
+    watched : since `begin` a fork waits for `end`
     in_row : its thread owns the gate, and the state is not whole
     inner : the model is part of another, behind whose gate it learns
 
@@ -117,6 +125,8 @@ class Gate:
         turn: PyThread_type_lock = PyThread_allocate_lock()
         bell: PyThread_type_lock = PyThread_allocate_lock()
         if turn == cython.NULL or bell == cython.NULL:
+            if turn != cython.NULL:
+                PyThread_free_lock(turn)
             raise MemoryError
         PyThread_acquire_lock(bell, NOWAIT_LOCK)
         self.turn, self.bell, self.rung = turn, bell, False
@@ -124,21 +134,47 @@ class Gate:
 
     # --- learning -----------------------------------------------------------------------------------------------
 
-    def begin(self):
-        """A call learns from here to `end`; while another does, it is refused and has changed nothing."""
+    def begin(self, keeps_gil: cython.bint = False):
+        """A call learns from here to `end`; while another does, it is refused and has changed nothing.
+
+        keeps_gil : no other thread runs until `end`, so none forks
+        """
+        me: cython.ulong = PyThread_get_thread_ident()
+        watched: cython.bint = not keeps_gil and self._outermost()
+        if watched:
+            _await_forks()
         self._renew()
-        if self.busy and (self.in_row or self.claimed_by != PyThread_get_thread_ident()):
+        if self.busy and (self.in_row or self.claimed_by != me):
             raise RuntimeError(BUSY)
         self.busy = True
-        self.hold()
+        self.learner = me
+        self.watched = watched
+        if watched:
+            _learning.add(self)
+        try:
+            self.hold()
+        except BaseException:
+            self._end()
+            raise
         self.in_row = True
         return 0
 
     def end(self):
         self.in_row = False
-        self.busy = self.claimed_by != 0
+        self._end()
         self.release()
         return 0
+
+    def _end(self):
+        self.learner = 0
+        self.busy = self.claimed_by != 0
+        if self.watched:
+            self.watched = False
+            self.unwatch()
+
+    def alone(self):
+        """`with gate.alone():` from `begin` to `end`, whatever signal comes when."""
+        return Alone(self)
 
     def claim(self):
         """Nobody else learns until `unclaim`, also between calls; everyone may read."""
@@ -156,6 +192,7 @@ class Gate:
 
     def give_way(self):
         """Between two rows: those who wait go first."""
+        self._renew()
         me: cython.ulong = self.owner
         depth: cython.Py_ssize_t = self.depth
         self.in_row = False
@@ -178,30 +215,114 @@ class Gate:
     # --- forks --------------------------------------------------------------------------------------------------
 
     def watch(self):
-        """Until `unwatch` a fork waits for the end of a row."""
-        if not self.inner:
-            _learning.add(self)
+        """By the thread that owns it: until `unwatch` a fork waits for it; False where it would anyway."""
+        if not self._outermost():
+            return False
+        _await_forks()
+        _learning.add(self)
+        return True
 
     def unwatch(self):
         _learning.discard(self)
 
+    def _outermost(self):
+        """A row within a row belongs to the outer one: whoever waits for that, waits for both. A fork that held the
+        inner gate and waited for the outer one would wait for ever."""
+        gate: Gate
+        me: cython.ulong = PyThread_get_thread_ident()
+        if self.inner:
+            return False
+        for each in _learning:
+            gate = each
+            if gate.owner == me:
+                return False
+        return True
+
     def _renew(self):
         """The child of a fork has none of its parent's other threads, whose locks and claims it inherits."""
-        if self.generation != _forks:
-            self.generation = _forks
-            if self.owner != PyThread_get_thread_ident():
-                self._make_locks()
-                self.owner = 0
-                self.depth = 0
-                self.wanted = 0
-                self.claimed_by = 0
-                self.busy = False
-                self.in_row = False
+        me: cython.ulong = PyThread_get_thread_ident()
+        if self.generation == _forks:
+            return 0
+        self._make_locks()
+        self.generation = _forks
+        self.wanted = 0
+        if self.owner != me:
+            self.owner = 0
+            self.depth = 0
+            self.in_row = False
+            self.watched = False
+        if self.learner != me:
+            self.learner = 0
+        if self.claimed_by != me:
+            self.claimed_by = 0
+        self.busy = self.learner != 0 or self.claimed_by != 0
         return 0
 
     def mine(self):
         """Whether this thread owns it."""
         return self.owner == PyThread_get_thread_ident()
+
+
+@cython.final
+@cython.cclass
+class Alone:
+    """A call that learns. Compiled, since Ctrl-C can come between any two lines of Python, and the gate of a model that
+    has begun and never ends stays closed."""
+
+    def __cinit__(self, gate: Gate):
+        self.gate = gate
+
+    def __enter__(self):
+        self.gate.begin()
+
+    def __exit__(self, *_):
+        self.gate.end()
+
+
+@cython.final
+@cython.cclass
+class Claimed:
+    """`with Claimed(gate):` from `claim` to `unclaim`."""
+
+    def __cinit__(self, gate: Gate):
+        self.gate = gate
+
+    def __enter__(self):
+        self.gate.claim()
+
+    def __exit__(self, *_):
+        self.gate.unclaim()
+
+
+@cython.final
+@cython.cclass
+class Learning:
+    """The estimator for this call alone; while another one learns it is refused.
+
+    >>> from streamlasso import RAPRegressor
+    >>> from streamlasso.core.gate import Learning
+    >>> model = RAPRegressor()
+    >>> with Learning(model):  # doctest: +ELLIPSIS
+    ...     model.fit([[0.0]], [1.0])
+    Traceback (most recent call last):
+        ...
+    RuntimeError: this model is learning in another thread, and rows need an order: ...
+    """
+
+    def __cinit__(self, estimator):
+        self.estimator = estimator
+        self.process = os.getpid()
+
+    def __enter__(self):
+        attributes: dict = vars(self.estimator)
+        found = attributes.setdefault(MARK, self)
+        # The mark of another process came with a fork; the thread that set it has stayed behind.
+        if found is not self and found.process == self.process:
+            raise RuntimeError(BUSY)
+        attributes[MARK] = self
+
+    def __exit__(self, *_):
+        vars(self.estimator).pop(MARK, None)
 
 
 def seconds():
@@ -213,25 +334,52 @@ def seconds():
 
 # --- a fork takes a row boundary of every model -----------------------------------------------------------------------
 
-_held = []
+# Hooks of others run between ours and the fork, and with them other threads: so when all models that learn are held, no
+# other row begins until the fork is over. Who waits for that is waited for by nobody here.
+
+
+def _await_forks():
+    """Of other threads. Some milliseconds at most, so looking is enough, and no lock can stay closed in a child."""
+    while _closed > len(_forking.get(PyThread_get_thread_ident(), ())):
+        time.sleep(0.0005)
+    return 0
 
 
 def _before_fork():
-    for gate in list(_learning):
-        if not gate.mine():
+    global _closed
+    held = []
+    _forking.setdefault(PyThread_get_thread_ident(), []).append(held)
+    left = True
+    while left:
+        left = [gate for gate in _learning if not gate.mine()]
+        for gate in left:
             gate.hold()
-            _held.append(gate)
+            held.append(gate)
+    _closed += 1
 
 
 def _after_fork():
-    while _held:
-        _held.pop().release()
+    """Hooks may fork as well, so the last one that began is over."""
+    global _closed
+    me = PyThread_get_thread_ident()
+    if me not in _forking:
+        return
+    for gate in _forking[me].pop():
+        gate.release()
+    if not _forking[me]:
+        del _forking[me]
+    _closed -= 1
 
 
 def _in_child():
-    global _forks
+    global _forks, _closed
+    me = PyThread_get_thread_ident()
+    for thread in [thread for thread in _forking if thread != me]:
+        del _forking[thread]
+    _closed = len(_forking.get(me, ()))
     _after_fork()
-    _learning.clear()
+    for gate in [gate for gate in _learning if not gate.mine()]:
+        _learning.discard(gate)
     _forks += 1
 
 

@@ -604,6 +604,73 @@ cdef extern from *:
         return found != 0;
     }
 
+    /* Twice the number of those that are larger; equal ones count half. */
+    STREAMLASSO_WIDE
+    static Py_ssize_t streamlasso_twice_larger(Py_ssize_t n, const double *x, double than) {
+        int64_t twice = 0;
+        for (Py_ssize_t i = 0; i < n; i++)
+            twice += (int64_t)(x[i] > than) + (int64_t)(x[i] >= than);
+        return (Py_ssize_t)twice;
+    }
+
+    STREAMLASSO_PART void streamlasso_standardise4(const double *__restrict x, const double *__restrict mean,
+                                                   const double *__restrict variance, double root, double least,
+                                                   double bound, double *__restrict z) {
+        const double none = 1e300 * 1e300 - 1e300 * 1e300;
+        for (int i = 0; i < 4; i++) {
+            const double s = root * (x[i] - mean[i]) / sqrt(variance[i]), up = s < -bound ? -bound : s;
+            const double held = up > bound ? bound : up;
+            z[i] = variance[i] > least * mean[i] * mean[i] ? held : none;
+        }
+    }
+
+    STREAMLASSO_WIDE
+    static void streamlasso_standardise(Py_ssize_t n, const double *x, const double *mean, const double *variance,
+                                        double root, double least, double bound, double *z) {
+        Py_ssize_t i = 0;
+        for (; i + 3 < n; i += 4)
+            streamlasso_standardise4(x + i, mean + i, variance + i, root, least, bound, z + i);
+        if (i < n) {
+            const size_t size = (size_t)(n - i) * sizeof(double);
+            double rest[4][4] = {{0.0}};
+            memcpy(rest[0], x + i, size);
+            memcpy(rest[1], mean + i, size);
+            memcpy(rest[2], variance + i, size);
+            streamlasso_standardise4(rest[0], rest[1], rest[2], root, least, bound, rest[3]);
+            memcpy(z + i, rest[3], size);
+        }
+    }
+
+    STREAMLASSO_PART void streamlasso_shift4(double z, double u, double rate, double low, double high, double keep,
+                                             const double *__restrict shift, const double *__restrict share,
+                                             double *__restrict usual, double *__restrict moved) {
+        const double square = z * z, weight = 1.0 < square ? 1.0 : square;
+        for (int k = 0; k < 4; k++) {
+            const double b = shift[k] * z, e = b * (u - 0.5 * b), up = low > e ? low : e, held = high < up ? high : up;
+            const double f1 = 1.0 + 0.125 * held, f2 = f1 * f1, f4 = f2 * f2, f = f4 * (f4 * share[k]);
+            const double mean = usual[k] + rate * (f - usual[k]);
+            usual[k] = mean;
+            moved[k] = keep * ((moved[k] + weight) * f / (1.0 > mean ? 1.0 : mean));
+        }
+    }
+
+    /* See `changes.py`: the evidence of four shifts of each of n features, and the sums of these. */
+    STREAMLASSO_WIDE
+    static void streamlasso_shift(Py_ssize_t n, const double *z, double u, double rate, double low, double high,
+                                  double keep, const double *shift, const double *table, double steps, double *usual,
+                                  double *moved, double *total) {
+        for (Py_ssize_t i = 0; i < n; i++, usual += 4, moved += 4) {
+            total[i] = 0.0;
+            if (z[i] == z[i]) {
+                const double few = table[(Py_ssize_t)(fabs(shift[0] * z[i]) * steps + 0.5)];
+                const double many = table[(Py_ssize_t)(fabs(shift[2] * z[i]) * steps + 0.5)];
+                const double share[4] = {few, few, many, many};
+                streamlasso_shift4(z[i], u, rate, low, high, keep, shift, share, usual, moved);
+                total[i] = ((moved[0] + moved[1]) + moved[2]) + moved[3];
+            }
+        }
+    }
+
     /* Every `step`-th of n numbers, less their centre. */
     STREAMLASSO_WIDE
     static void streamlasso_centred_column(Py_ssize_t n, Py_ssize_t step, const double *x, double centre,
@@ -748,8 +815,19 @@ cdef extern from *:
         }
     }
 
-    /* Each pivot is taken out of all rows below, which do not wait for one another. Fours may reach over the end of a
-       row, by less than the two numbers that `ld` is larger than k and one below the diagonal of the next. */
+    STREAMLASSO_PART void streamlasso_take_out(Py_ssize_t j, Py_ssize_t k, double share, const double *from,
+                                               double *to) {
+        SPREAD(a, share);
+        for (; j < k; j += 4) {
+            LOAD(s, to + j);
+            LOAD(v, from + j);
+            ADD(s, a, v);
+            STORE(to + j, s);
+        }
+    }
+
+    /* Two pivots at a time are taken out of all rows below, which do not wait for one another. Fours may reach over the
+       end of a row, by less than the two numbers that `ld` is larger than k and one below the diagonal of the next. */
     STREAMLASSO_WIDE
     static Py_ssize_t streamlasso_factor_block(Py_ssize_t k, const Py_ssize_t *members, Py_ssize_t p, const double *S,
                                                Py_ssize_t n_rows, const double *rows, const double *signed_rows,
@@ -758,25 +836,39 @@ cdef extern from *:
         streamlasso_gather_block(k, members, p, S, n_rows, rows, signed_rows, ridge, ld, U);
         for (Py_ssize_t i = 0; i < k; i++)
             d[i] = U[i * ld + i];
-        for (Py_ssize_t i = 0; i < k; i++) {
-            double *from = U + i * ld;
+        for (Py_ssize_t i = 0; i < k; i += 2) {
+            double *from = U + i * ld, *next = from + ld;
             const double pivot = from[i], share = 1.0 / pivot;
             if (!(pivot > tolerance * d[i]))
                 return i;
             d[i] = pivot;
             inverse[i] = share;
-            for (Py_ssize_t r = i + 1; r < k; r++) {
+            if (i + 1 == k)
+                return k;
+            streamlasso_take_out(i + 1, k, -share * from[i + 1], from, next);
+            const double second = next[i + 1], part = 1.0 / second;
+            if (!(second > tolerance * d[i + 1]))
+                return i + 1;
+            d[i + 1] = second;
+            inverse[i + 1] = part;
+            for (Py_ssize_t r = i + 2; r < k; r++) {
                 double *to = U + r * ld;
                 SPREAD(a, -share * from[r]);
+                SPREAD(b, -part * next[r]);
                 for (Py_ssize_t j = r; j < k; j += 4) {
                     LOAD(s, to + j);
                     LOAD(v, from + j);
+                    LOAD(w, next + j);
                     ADD(s, a, v);
+                    ADD(s, b, w);
                     STORE(to + j, s);
                 }
             }
-            for (Py_ssize_t j = i + 1; j < k; j++)
+            from[i + 1] *= share;
+            for (Py_ssize_t j = i + 2; j < k; j++) {
                 from[j] *= share;
+                next[j] *= part;
+            }
         }
         return k;
     }
@@ -1382,6 +1474,19 @@ cdef extern from *:
     #: Whether any |g_i| > tau_i + tol_i
     bint any_beyond "streamlasso_any_beyond"(
         Py_ssize_t n, const double* g, const double* tau, const double* tol
+    ) noexcept nogil
+    #: How many of n numbers are larger than one, twice; equal ones count half
+    Py_ssize_t twice_larger "streamlasso_twice_larger"(Py_ssize_t n, const double* x, double than) noexcept nogil
+    #: z = root (x - mean) / sqrt(variance), within +-bound; no number where variance <= least mean^2
+    void standardise "streamlasso_standardise"(
+        Py_ssize_t n, const double* x, const double* mean, const double* variance, double root, double least,
+        double bound, double* z
+    ) noexcept nogil
+    #: For n features the step of `Changes._compare_moved`: four shifts b = shift z each, a pair of either sign, with
+    #: `table` by |b| steps; total is the sum of the four of `moved`. Where z is no number, nothing happens.
+    void shift_features "streamlasso_shift"(
+        Py_ssize_t n, const double* z, double u, double rate, double low, double high, double keep, const double* shift,
+        const double* table, double steps, double* usual, double* moved, double* total
     ) noexcept nogil
     #: out_i = x_(i step) - centre
     void centred_column "streamlasso_centred_column"(

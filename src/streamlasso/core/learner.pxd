@@ -2,15 +2,19 @@ cimport cython
 
 from streamlasso.core.engine cimport Engine
 from streamlasso.core.objective cimport Objective
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.record cimport Record
 from streamlasso.tuners.base cimport Tuner
 
 
 @cython.final
 cdef class Learner(Engine):
+    cdef public double lam
     cdef Tuner tuner
     cdef Objective objective
-    cdef readonly double[::1] tuner_state
+    cdef Doubles tuner_state
+    #: How many numbers the tuner keeps.
+    cdef readonly Py_ssize_t n_tuner
     cdef public bint started
     cdef bint updated, clamped
 

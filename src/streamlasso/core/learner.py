@@ -18,14 +18,14 @@ from cython.cimports.streamlasso.core.changes import Changes
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.likelihood import Likelihood
 from cython.cimports.streamlasso.core.objective import LeastSquares
-from cython.cimports.streamlasso.core.pointers import copied
+from cython.cimports.streamlasso.core.pointers import Doubles, copied
 from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.statistics import Scaler
 from cython.cimports.streamlasso.core.tape import ANY, PENALTY
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
-from streamlasso.core.engine import unpacked
+from streamlasso.core.engine import one_for_all, unpacked
 from streamlasso.core.objective import problem_of
 from streamlasso.core.state import Column, array, numbers
 
@@ -72,7 +72,7 @@ class Learner(Engine):
             penalty_factor = np.ones(n_features)
         kind = LeastSquares if family.quadratic else Likelihood
         rows_kept = 0 if family.quadratic else whole_rows(history, batch_size, memory.length)
-        self.settings = dict(
+        settings = dict(
             family=family,
             memory=memory,
             penalty=penalty,
@@ -87,12 +87,14 @@ class Learner(Engine):
             batch_size=batch_size,
             false_alarms=false_alarms,
         )
+        self.settings = one_for_all(settings)
         family.check()
         tuner.check()
         self.p = n_features
         self.family = family
         self.tuner = tuner
-        self.tuner_state = np.zeros(max(tuner.n_state, 1))
+        self.n_tuner = max(tuner.n_state, 1)
+        self.tuner_state = Doubles(self.n_tuner)
         self.compiled = family.compiled and tuner.compiled
         self.in_place = True
         self.clamped = tuner.clamped
@@ -110,8 +112,19 @@ class Learner(Engine):
 
     # --- learning -----------------------------------------------------------------------------------------------
 
+    def wake(self):
+        if self.objective.asleep:
+            self.objective.wake()
+        return 0
+
+    def rest(self):
+        return self.objective.rest()
+
     def _step(self, n, X, y, w, out):
         slope: cython.double
+        if self.objective.asleep:
+            with cython.gil:
+                self.objective.wake()
         if self.look(n, X, y, w, out) > 0.0:
             slope = self.slope_before(n, X, y, w, out)
             self.take_in(n, X, y, w)
@@ -187,7 +200,9 @@ class Learner(Engine):
         lam_max: cython.double
         before: cython.double = self.lam
         if self.objective.n_slope > 0 and isfinite(slope):
-            self.lam = self.tuner.move(self.lam, slope, self.objective.norm, self.objective.lam_max, self.tuner_state)
+            self.lam = self.tuner.move(
+                self.lam, slope, self.objective.norm, self.objective.lam_max, self.tuner_state.at
+            )
             if isnan(self.lam) or (not self.clamped and not 0.0 <= self.lam < INFINITY):
                 self._refuse_lam(before)
         self.objective.measure()
@@ -235,11 +250,6 @@ class Learner(Engine):
     # --- what a person wants to see -----------------------------------------------------------------------------
 
     @property
-    def n_tuner(self):
-        """The numbers that the tuner keeps."""
-        return self.tuner_state.shape[0]
-
-    @property
     def lam_max(self):
         return self.objective.lam_max
 
@@ -265,6 +275,7 @@ class Learner(Engine):
 
     def settle(self):
         """Solve for the rows that are there."""
+        self.wake()
         self.objective.n_slope = 0
         self._move(0.0)
         self._solve()
@@ -272,7 +283,7 @@ class Learner(Engine):
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def travel(self, tape):
-        tape.doubles(cython.address(self.tuner_state[0]), self.tuner_state.shape[0], ANY)
+        tape.doubles(self.tuner_state.at, self.n_tuner, ANY)
         tape.number(cython.address(self.lam), PENALTY)
         tape.count(cython.address(self.n_seen))
         tape.small(cython.address(self.code), N_STATUSES)

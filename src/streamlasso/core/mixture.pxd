@@ -36,7 +36,11 @@ cdef class MixtureLearner(Engine):
     cdef Relevance relevance
     cdef Choice choice
     cdef bint carries, linked, calibrates, doubts
-    cdef public double all_lam_max, all_size
+    #: May the scratch space be given to others while no rows come? Is it?
+    cdef bint lends, asleep
+    cdef double all_lam, all_lam_max, all_size
+    # Whether these, and the status, are those of the last row.
+    cdef bint is_summarised
     # By expert; by row of a mini-batch.
     cdef double* loss
     cdef double* pulls

@@ -24,6 +24,7 @@ import numpy as np
 from cython.cimports.cpython.mem import PyMem_RawFree, PyMem_RawMalloc
 from cython.cimports.libc.math import INFINITY, NAN, fabs
 from cython.cimports.libc.string import memcpy
+from cython.cimports.streamlasso.core.active_set import Scratch, spare, spare_scratch
 from cython.cimports.streamlasso.core.average import Average
 from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.calibration import Calibration
@@ -43,10 +44,13 @@ from cython.cimports.streamlasso.core.relevance import Relevance
 from cython.cimports.streamlasso.core.restarts import Pool, Restarts
 from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 from cython.cimports.streamlasso.core.statistics import Scaler
-from cython.cimports.streamlasso.core.tape import PENALTY, READ
+from cython.cimports.streamlasso.core.tape import PENALTY, READ, WRITE
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
+from streamlasso.core.active_set import MOST_SHARED
+from streamlasso.core.engine import one_for_all
 from streamlasso.core.groups import all_groups, competing
+from streamlasso.core.record import STATUS
 from streamlasso.core.selected import Selected
 from streamlasso.core.state import Column, numbers
 
@@ -77,13 +81,13 @@ class MixtureLearner(Engine):
         *Noise.STATE,
         *Experience.STATE,
         *Average.STATE,
-        numbers("lam", Column("lam"), Column("all_lam_max"), Column("all_size")),
+        numbers("lam", Column("all_lam"), Column("all_lam_max"), Column("all_size")),
         numbers("seen", Column("n_seen"), Column("code"), dtype=np.int64),
         *Restarts.STATE,
     )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
-        self.settings = dict(settings, memory=memory, tuner=tuner, batch_size=batch_size)
+        self.settings = one_for_all(dict(settings, memory=memory, tuner=tuner, batch_size=batch_size))
         self.p = n_features
         self.family = settings["family"]
         self.family.check()
@@ -99,6 +103,9 @@ class MixtureLearner(Engine):
         self.n = self.shares.n
         self.division = Division(self.p, self.each, self.shares, self.compiled)
         self.divides = self.division.divides
+        # A ridge is left behind in the scratch space, and that is kept.
+        self.lends = self.p <= MOST_SHARED and settings["penalty"].l1_ratio == 1.0
+        self.asleep = False
         self.restarts = Restarts(self.experts, self.shares)
         for m in range(self.restarts.n_permanent):
             self.shares.enter(m, 0)
@@ -116,8 +123,9 @@ class MixtureLearner(Engine):
         self.calibrates = self.carries and not self.family.has_scale
         self.calibration = Calibration(self.family)
         self.is_asked = False
+        self.is_summarised = True
         self.n_seen = 0
-        self.lam = self.all_lam_max = self.all_size = 0.0
+        self.all_lam = self.all_lam_max = self.all_size = 0.0
         self.code = WAITING
         self.quantiles = Quantiles(self.family) if self.family.has_scale else None
         false_alarms = settings.get("false_alarms", 0.0)
@@ -138,6 +146,26 @@ class MixtureLearner(Engine):
         self.etas = self.rows + self.batch_size * self.p
         self.lags = self.etas + self.batch_size * self.n
 
+    def wake(self):
+        scratch: Scratch
+        if self.asleep:
+            scratch = spare_scratch(self.p)
+            for group in self.experts:
+                cython.cast(Experts, group).exchange(scratch)
+            self.asleep = False
+        return 0
+
+    def rest(self):
+        scratch: Scratch = None
+        for group in self.experts:
+            cython.cast(Experts, group).rest()
+            if self.lends and not self.asleep:
+                scratch = cython.cast(Experts, group).exchange(None) or scratch
+        if scratch is not None:
+            self.asleep = True
+            spare(scratch)
+        return 0
+
     # --- learning -----------------------------------------------------------------------------------------------
 
     def _step(self, n, X, y, w, out):
@@ -145,6 +173,9 @@ class MixtureLearner(Engine):
         j: cython.Py_ssize_t
         seen: cython.double = 0.0
         record: cython.pointer[Record]
+        if self.asleep:
+            with cython.gil:
+                self.wake()
         for i in range(n):
             record = out + i
             for j in range(self.p):
@@ -170,18 +201,23 @@ class MixtureLearner(Engine):
                 if weight_of(w, i) > 0.0:
                     self._evaluate(i)
             self._learn_all(n)
-            self._summarise()
+            self.is_summarised = False
             self.average.outline()
             self.relevance.update(self.average.model + 1)
             self.choice.update(self.relevance.effect)
-        for i in range(n):
-            record = out + i
-            record.lam = self.lam
-            record.lam_max = self.all_lam_max
-            record.n_active = self.average.n_active()
-            record.effective_size = self.all_size
-            record.status = self.code
         self.is_asked = False
+        return 0
+
+    def complete(self, n, out):
+        i: cython.Py_ssize_t
+        n_active: cython.Py_ssize_t = self.average.n_active()
+        self._summarise()
+        for i in range(n):
+            out[i].lam = self.all_lam
+            out[i].lam_max = self.all_lam_max
+            out[i].n_active = n_active
+            out[i].effective_size = self.all_size
+            out[i].status = self.code
         return 0
 
     def _carried(self, lags, eta):
@@ -304,26 +340,26 @@ class MixtureLearner(Engine):
         return 0
 
     def _restart(self, m, every):
-        """The `every`-th row since the last restart of this kind."""
+        """A group, `every` rows after the last restart of its kind."""
         turn: cython.Py_ssize_t = self.n_seen // every
-        anew: cython.bint = cython.cast(Experts, self.each.at[m]).begins_anew(turn)
         if self.shares.alive[m]:
             self.shares.leave(m)
             self.choice.forget(m)
         self.restarts.began[m] = self.n_seen
         self.experience.forget(m)
-        self.average.outline()
+        if cython.cast(Experts, self.each.at[m]).begins_at_model(turn):
+            self.average.outline()
         cython.cast(Experts, self.each.at[m]).restart(
             self.stream,
             self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high),
             self.average.model,
             turn,
         )
-        self.shares.enter(m, every if anew else 0)
+        self.shares.enter(m, every if cython.cast(Experts, self.each.at[m]).begins_anew(turn) else 0)
         return 0
 
     def _summarise(self):
-        """What is noted of the averaged model."""
+        """What is noted of the averaged model, when it is asked for."""
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         first: cython.Py_ssize_t
@@ -332,7 +368,10 @@ class MixtureLearner(Engine):
         weight: cython.double
         total: cython.double = 0.0
         most: cython.double = -1.0
-        self.lam = self.all_lam_max = self.all_size = 0.0
+        if self.is_summarised:
+            return 0
+        self.is_summarised = True
+        self.all_lam = self.all_lam_max = self.all_size = 0.0
         for m in range(self.M):
             if not self.shares.alive[m]:
                 continue
@@ -341,14 +380,14 @@ class MixtureLearner(Engine):
             total += weight
             self.all_lam_max += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
             self.all_size += weight * cython.cast(Experts, self.each.at[m]).size_of()
-            self.lam += cython.cast(Experts, self.each.at[m]).sum_lam(self.shares.total + first)
+            self.all_lam += cython.cast(Experts, self.each.at[m]).sum_lam(self.shares.total + first)
             for k in range(self.shares.first[m + 1] - first):
                 if self.shares.total[first + k] > most:
                     most = self.shares.total[first + k]
                     best = m
                     place = k
         self.code = cython.cast(Experts, self.each.at[best]).code_of(place)
-        self.lam /= total
+        self.all_lam /= total
         self.all_lam_max /= total
         self.all_size /= total
         return 0
@@ -465,12 +504,24 @@ class MixtureLearner(Engine):
     # --- what a person wants to see -----------------------------------------------------------------------------
 
     @property
+    def lam(self):
+        self._summarise()
+        return self.all_lam
+
+    @property
     def lam_max(self):
+        self._summarise()
         return self.all_lam_max
 
     @property
     def effective_size(self):
+        self._summarise()
         return self.all_size
+
+    @property
+    def status(self):
+        self._summarise()
+        return STATUS[self.code]
 
     @property
     def weights(self):
@@ -532,10 +583,12 @@ class MixtureLearner(Engine):
     def travel(self, tape):
         m: cython.Py_ssize_t
         began: cython.pointer[cython.const[cython.Py_ssize_t]]
+        if tape.mode == WRITE:
+            self._summarise()
         self.noise.travel(tape)
         self.experience.travel(tape)
         self.average.travel(tape)
-        tape.number(cython.address(self.lam), PENALTY)
+        tape.number(cython.address(self.all_lam), PENALTY)
         tape.number(cython.address(self.all_lam_max), PENALTY)
         tape.number(cython.address(self.all_size), PENALTY)
         tape.n_seen = tape.count(cython.address(self.n_seen))
@@ -558,6 +611,7 @@ class MixtureLearner(Engine):
             self.changes.travel(tape)
         if tape.mode == READ:
             self.is_asked = False
+            self.is_summarised = True
             self.shares.n_alive = 0
             for m in range(self.M):
                 self.shares.alive[m] = began[m] >= 0

@@ -9,8 +9,6 @@ from streamlasso.tuners.base import Tuner
 
 @final
 class MixtureLearner(Engine):
-    all_lam_max: float
-    all_size: float
     @property
     def experts(self) -> list[Any]: ...
     @property

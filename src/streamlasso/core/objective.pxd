@@ -1,4 +1,4 @@
-from streamlasso.core.active_set cimport ActiveSet, ActiveSets
+from streamlasso.core.active_set cimport ActiveSet, ActiveSets, Scratch
 from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
 from streamlasso.core.statistics cimport Moments, Ring, Scaler
@@ -15,6 +15,8 @@ cdef class Objective(Stateful):
     cdef ActiveSet active
     cdef ActiveSets actives
     cdef bint fit_intercept, standardize, diagonal
+    #: Is the scratch space with others for now?
+    cdef bint asleep
     cdef public double unit, intercept, lam_max
     cdef double l1_ratio, decay, norm, tolerance
     cdef Doubles room
@@ -26,6 +28,8 @@ cdef class Objective(Stateful):
     cdef Py_ssize_t n_free, window, history, n_slope
 
     cdef void _numbers(self, Tape tape) noexcept nogil
+    cdef int wake(self) except -1
+    cdef int rest(self) except -1
     cdef double predict(self, const double* x) noexcept nogil
     cdef int absorb(self, const double* x, double y, double weight) except -1 nogil
     cdef void forget(self) noexcept nogil
@@ -56,6 +60,7 @@ cdef class Objective(Stateful):
 cdef class LeastSquares(Objective):
     cdef ActiveSet null
 
+    cdef Scratch exchange(self, Scratch scratch)
     cdef void _tolerate(self, ActiveSet active) noexcept nogil
     cdef void _enter(self, const double* x, double y, double weight, double target, double curvature) noexcept nogil
     cdef int solve_for(self, ActiveSet active, double lam) noexcept nogil

@@ -26,13 +26,14 @@ from typing import Any, NamedTuple
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, fabs, sqrt
-from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, Scratch
+from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, Scratch, spare, spare_scratch
 from cython.cimports.streamlasso.core.kernels import largest_ratio
 from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.statistics import Moments, Scaler
+from cython.cimports.streamlasso.core.statistics import Moments, Scaler, room_for
 from cython.cimports.streamlasso.core.tape import FINITE, PENALTY, POSITIVE
 
+from streamlasso.core.active_set import MOST_SHARED
 from streamlasso.core.state import FEATURES, Column, array, numbers
 from streamlasso.core.statistics import ring_of
 
@@ -98,7 +99,6 @@ class Objective(Stateful):
     def __cinit__(self, problem, *args):
         p: cython.Py_ssize_t = len(problem.penalty_factor)
         self.p = p
-        self.room = Doubles(2 * p)
         self.family = problem.family
         # Objectives with the same settings share the array.
         self.factors = np.ascontiguousarray(problem.penalty_factor, dtype=float)
@@ -114,13 +114,24 @@ class Objective(Stateful):
         self.history = problem.history
         self.unit = 1.0
         self.tolerance = 0.0
-        self.scaler = Scaler(p)
-        self.moments = Moments(p, self.fit_intercept)
+        self.asleep = False
+        start: cython.Py_ssize_t = room_for(p, self.window > 0)
+        self.room = Doubles(start + 5 * p)
+        self.moments = Moments(p, self.fit_intercept, self.window > 0, self.room)
+        self.scaler = Scaler(p, self.room, start)
         self.ring = ring_of(self.window + 1 if self.window > 0 else self.history, p)
-        self.v = self.room.at
+        self.v = self.room.at + start + 3 * p
         self.size = self.v + p
         self.intercept = self.norm = self.lam_max = 0.0
         self.n_seen = self.n_whole = self.n_removed = self.n_slope = 0
+
+    def wake(self):
+        """Scratch space for rows that are to come."""
+        return 0
+
+    def rest(self):
+        """No more rows come for now: others may use the scratch space, and room to spare is given back."""
+        return 0
 
     def predict(self, x):
         """eta = b0 + x'b"""
@@ -400,11 +411,38 @@ class LeastSquares(Objective):
     """
 
     def __cinit__(self, problem, scratch=None, *args):
-        scratch = Scratch(self.p) if scratch is None else scratch
+        scratch = spare_scratch(self.p) if scratch is None else scratch
         self.active = ActiveSet(self.p, scratch, True)
         self.actives = ActiveSets([self.active])
         self.null = ActiveSet(self.p, scratch, False) if self.n_free > 0 else None
         self.active.has_ridge = self.l1_ratio < 1.0
+
+    def wake(self):
+        if self.asleep:
+            self.exchange(spare_scratch(self.p))
+            self.asleep = False
+        return 0
+
+    def rest(self):
+        """A ridge is left behind in the scratch space, and this one is kept. So is that of many features, which a check
+        of what is loaded needs."""
+        scratch: Scratch
+        self.actives.trim()
+        if not self.asleep and not self.active.has_ridge and self.p <= MOST_SHARED:
+            scratch = self.exchange(None)
+            self.asleep = True
+            spare(scratch)
+        return 0
+
+    def exchange(self, scratch):
+        """Use this scratch space from now on; the one that was used so far."""
+        before: Scratch = self.active.scratch
+        active: ActiveSet
+        for active in self.actives.objects:
+            active.use(scratch)
+        if self.n_free > 0:
+            self.null.use(scratch)
+        return before
 
     def _admit(self, x, y, weight):
         self._enter(x, y, weight, y, weight)
@@ -441,19 +479,20 @@ class LeastSquares(Objective):
             active.scratch.tol[j] = share * self.size[j]
 
     def solve(self, lam):
-        status: cython.int = self.solve_for(self.active, lam)
+        status: cython.int
+        self._tolerate(self.active)
+        status = self.solve_for(self.active, lam)
         self.intercept = self.intercept_of(self.active)
         return status
 
     def solve_for(self, active, lam):
-        """The minimiser at lam, into this active set."""
+        """The minimiser at lam, into this active set; after `_tolerate`, once for all with the same scratch space."""
         j: cython.Py_ssize_t
         weight: cython.double = lam * self.scaler.weight * self.l1_ratio
         tau: cython.p_double = active.scratch.tau
         v: cython.p_double = self.v
         for j in range(self.p):
             tau[j] = weight * v[j] if v[j] < INFINITY else INFINITY
-        self._tolerate(active)
         active.has_free = self.n_free > 0 or weight == 0.0
         if active.has_ridge:
             self._ridge(active, lam)

@@ -24,6 +24,9 @@ cdef class PackedModels:
     cdef Py_ssize_t fresh_size
     cdef readonly Py_ssize_t p, n_places
     cdef Py_ssize_t room
+    # Which workers are at work, and how many.
+    cdef list working
+    cdef Py_ssize_t n_working
     cdef char** at
     cdef Py_ssize_t* size
     cdef Py_ssize_t* held
@@ -36,9 +39,13 @@ cdef class PackedModels:
         self, Engine engine, Tape tape, Py_ssize_t place, Py_ssize_t n, const Py_ssize_t* rows, const double* X,
         const double* pooled, double* etas
     ) except -1 nogil
-    cdef void _take_out(self, Engine engine, Tape tape, Py_ssize_t place, double* gate) noexcept nogil
+    cdef int _take_out(self, Engine engine, Tape tape, Py_ssize_t place, double* gate) except -1 nogil
     cdef int _put_back(self, Engine engine, Tape tape, Py_ssize_t place, const double* gate) except -1 nogil
-    cdef int _hold(self, Py_ssize_t place, Py_ssize_t size) except -1 nogil
+    cdef int _start(self, Py_ssize_t worker) except -1
+    cdef int _refuse_at_work(self) except -1
+    cdef int _stop(self, Py_ssize_t worker) except -1
+    cdef void _keep(self, Py_ssize_t place, char* there, Py_ssize_t size) noexcept nogil
+    cdef void _drop(self, Py_ssize_t place) noexcept nogil
     cdef int _judge(self, double* gate, double y, double weight, double own, double pooled) except -1 nogil
     cdef int _measure_noise(self, double* gate, double deviance) except -1 nogil
     cdef int _shift(self, double* gate, double y, double weight, double pooled) except -1 nogil

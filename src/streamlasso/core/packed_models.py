@@ -35,6 +35,8 @@ from cython.cimports.streamlasso.core.record import Record
 from cython.cimports.streamlasso.core.tape import Tape
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
+from streamlasso.core.state import NoRoom
+
 #: The weight of a key's own model when it enters, and what is shared back.
 PRIOR = cython.declare(cython.double, 0.25)
 SHARE = cython.declare(cython.double, 1e-4)
@@ -88,6 +90,8 @@ class PackedModels:
         self.fresh_at = PyBytes_AS_STRING(self.fresh)
         self.fresh_size = len(self.fresh)
         self.n_places = self.room = 0
+        self.working = [False for _ in self.engines]
+        self.n_working = 0
 
     def __dealloc__(self):
         i: cython.Py_ssize_t
@@ -100,6 +104,7 @@ class PackedModels:
     def add_places(self, n: cython.Py_ssize_t):
         """n more places, all empty."""
         i: cython.Py_ssize_t
+        self._refuse_at_work()
         if self.n_places + n > self.room:
             room: cython.Py_ssize_t = max(self.n_places + n, 2 * self.room)
             at = cython.cast(cython.pointer[cython.p_char], realloc(self.at, room * cython.sizeof(cython.p_char)))
@@ -148,21 +153,25 @@ class PackedModels:
         pools: cython.bint = pooled is not None
         shared: cython.const[cython.double][::1] = pooled if pools else _NOTHING
         w: cython.const[cython.double][::1] = weight if weighted else _NOTHING
-        with cython.nogil:
-            for g in range(places.shape[0]):
-                if first[g + 1] > first[g]:
-                    self._learn(
-                        cython.cast(Engine, self.each.at[worker]),
-                        cython.cast(Tape, self.tapes.at[worker]),
-                        places[g],
-                        first[g + 1] - first[g],
-                        cython.address(order[first[g]]),
-                        cython.address(X[0, 0]),
-                        cython.address(y[0]),
-                        cython.address(w[0]) if weighted else cython.NULL,
-                        cython.address(shared[0]) if pools else cython.NULL,
-                        cython.address(etas[0]),
-                    )
+        self._start(worker)
+        try:
+            with cython.nogil:
+                for g in range(places.shape[0]):
+                    if first[g + 1] > first[g]:
+                        self._learn(
+                            cython.cast(Engine, self.each.at[worker]),
+                            cython.cast(Tape, self.tapes.at[worker]),
+                            places[g],
+                            first[g + 1] - first[g],
+                            cython.address(order[first[g]]),
+                            cython.address(X[0, 0]),
+                            cython.address(y[0]),
+                            cython.address(w[0]) if weighted else cython.NULL,
+                            cython.address(shared[0]) if pools else cython.NULL,
+                            cython.address(etas[0]),
+                        )
+        finally:
+            self._stop(worker)
 
     def predict(
         self,
@@ -177,19 +186,23 @@ class PackedModels:
         g: cython.Py_ssize_t
         pools: cython.bint = pooled is not None
         shared: cython.const[cython.double][::1] = pooled if pools else _NOTHING
-        with cython.nogil:
-            for g in range(places.shape[0]):
-                if first[g + 1] > first[g]:
-                    self._predict(
-                        cython.cast(Engine, self.each.at[0]),
-                        cython.cast(Tape, self.tapes.at[0]),
-                        places[g],
-                        first[g + 1] - first[g],
-                        cython.address(order[first[g]]),
-                        cython.address(X[0, 0]),
-                        cython.address(shared[0]) if pools else cython.NULL,
-                        cython.address(etas[0]),
-                    )
+        self._start(0)
+        try:
+            with cython.nogil:
+                for g in range(places.shape[0]):
+                    if first[g + 1] > first[g]:
+                        self._predict(
+                            cython.cast(Engine, self.each.at[0]),
+                            cython.cast(Tape, self.tapes.at[0]),
+                            places[g],
+                            first[g + 1] - first[g],
+                            cython.address(order[first[g]]),
+                            cython.address(X[0, 0]),
+                            cython.address(shared[0]) if pools else cython.NULL,
+                            cython.address(etas[0]),
+                        )
+        finally:
+            self._stop(0)
 
     def _learn(self, engine, tape, place, n, rows, X, y, w, pooled, etas):
         i: cython.Py_ssize_t
@@ -291,10 +304,14 @@ class PackedModels:
             gate[POOLED] = 1.0
             tape.lends = False
             engine.read(tape, self.fresh_at, self.fresh_size)
-            return
-        tape.lends = engine.in_place
-        memcpy(gate, self.at[place], HEAD)
-        engine.read(tape, self.at[place] + HEAD, self.size[place] - HEAD)
+        else:
+            tape.lends = engine.in_place
+            memcpy(gate, self.at[place], HEAD)
+            engine.read(tape, self.at[place] + HEAD, self.size[place] - HEAD)
+        if tape.lacks:
+            with cython.gil:
+                raise MemoryError
+        return 0
 
     def _put_back(self, engine, tape, place, gate):
         """Where they were before, if there is room: most models stay about as large as they are."""
@@ -304,26 +321,32 @@ class PackedModels:
             engine.write(tape, before + HEAD, self.held[place] - HEAD)
         if before == cython.NULL or tape.wrong != cython.NULL:
             size = HEAD + engine.n_bytes(tape)
-            self._hold(place, size + size // SLACK)
-            engine.write(tape, self.at[place] + HEAD, size - HEAD)
-            free(before)
+            there: cython.p_char = cython.cast(cython.p_char, malloc(size + size // SLACK))
+            if there == cython.NULL:
+                # The numbers here are half of the old model and half of the new one.
+                self._drop(place)
+                with cython.gil:
+                    raise MemoryError("too little memory for the model of a key, which is empty now")
+            engine.write(tape, there + HEAD, size - HEAD)
+            self._keep(place, there, size + size // SLACK)
         self.size[place] = HEAD + tape.at
         memcpy(self.at[place], gate, HEAD)
         return 0
 
-    def _hold(self, place, size):
-        """New memory for as many bytes; what there was is the caller's."""
-        there: cython.p_char = cython.cast(cython.p_char, malloc(size))
-        if there == cython.NULL:
-            with cython.gil:
-                raise MemoryError
+    def _keep(self, place, there, size):
+        """This memory of as many bytes instead of what there was."""
+        free(self.at[place])
         self.at[place] = there
         self.held[place] = size
-        return 0
+
+    def _drop(self, place):
+        self._keep(place, cython.NULL, 0)
+        self.size[place] = 0
 
     def packed(self, place: cython.Py_ssize_t):
         """The numbers in a place, as bytes."""
         self._refuse_place(place)
+        self._refuse_at_work()
         return PyBytes_FromStringAndSize(self.at[place], self.size[place])
 
     def size_of(self, place: cython.Py_ssize_t):
@@ -334,23 +357,25 @@ class PackedModels:
     def put(self, place: cython.Py_ssize_t, data: bytes):
         """What `packed` gave; a ValueError, and no change, where it does not fit these settings."""
         self._refuse_place(place)
+        self._refuse_at_work()
         if len(data) > 0:
             self._refuse_gate(data)
             engine: Engine = self.engines[0]
             engine.refuse_unfit(data[HEAD:])
-            self.clear(place)
-            self._hold(place, len(data))
+            there: cython.p_char = cython.cast(cython.p_char, malloc(len(data)))
+            if there == cython.NULL:
+                raise NoRoom
+            memcpy(there, PyBytes_AS_STRING(data), len(data))
+            self._keep(place, there, len(data))
             self.size[place] = len(data)
-            memcpy(self.at[place], PyBytes_AS_STRING(data), len(data))
         else:
-            self.clear(place)
+            self._drop(place)
 
     def clear(self, place: cython.Py_ssize_t):
         """Empty a place."""
         self._refuse_place(place)
-        free(self.at[place])
-        self.at[place] = cython.NULL
-        self.size[place] = self.held[place] = 0
+        self._refuse_at_work()
+        self._drop(place)
 
     def state_of(self, place: cython.Py_ssize_t):
         """What `Engine.unpack` takes, and the weight against the pooled model."""
@@ -365,6 +390,25 @@ class PackedModels:
         for i in range(self.n_places):
             total += self.size[i]
         return total
+
+    def _start(self, worker):
+        """This engine is at work, until it is not."""
+        if self.working[worker]:
+            raise RuntimeError(f"worker {worker} is at work in another thread")
+        self.working[worker] = True
+        self.n_working += 1
+        return 0
+
+    def _stop(self, worker):
+        self.working[worker] = False
+        self.n_working -= 1
+        return 0
+
+    def _refuse_at_work(self):
+        """Places are written, and moved, without the GIL; the first engine looks at what is put."""
+        if self.n_working > 0:
+            raise RuntimeError("models are at work in another thread: wait for its end")
+        return 0
 
     def _refuse_place(self, place):
         if not 0 <= place < self.n_places:

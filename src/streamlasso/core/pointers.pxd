@@ -1,8 +1,12 @@
 cimport cython
 
 
+cdef extern from "Python.h":
+    void** items_of "(void**) PySequence_Fast_ITEMS"(object objects) noexcept
+
+
 cdef class Pointers:
-    cdef readonly list objects
+    cdef readonly tuple objects
     cdef void** at
     cdef Py_ssize_t n
 

@@ -120,11 +120,11 @@ class Shares(Stateful):
     def _level(self, h):
         e: cython.Py_ssize_t
         m: cython.Py_ssize_t
+        part: cython.double
         for m in range(self.M):
+            part = self.alive[m] / (self.n_alive * cython.cast(cython.double, self._size(m)))
             for e in range(self.first[m], self.first[m + 1]):
-                self.lanes[e * N_SHARES + h] = self.alive[m] / (
-                    self.n_alive * cython.cast(cython.double, self._size(m))
-                )
+                self.lanes[e * N_SHARES + h] = part
 
     def _size(self, m):
         return self.first[m + 1] - self.first[m]

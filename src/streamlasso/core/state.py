@@ -28,6 +28,10 @@ SLACK = cython.declare(cython.Py_ssize_t, 16)
 _room = cython.declare(cython.Py_ssize_t, 1024)
 
 
+class NoRoom(MemoryError):
+    """Too little memory for as many numbers as are there: the computer's fault, not that of a file."""
+
+
 def n_pairs(p):
     """The numbers in the lower triangle of a matrix of the intercept and p features."""
     return (p + 1) * (p + 2) // 2
@@ -137,7 +141,8 @@ class Stateful:
         self.travel(tape)
 
     def read(self, tape, start, size):
-        """What `write` wrote here, or what `fits`."""
+        """What `write` wrote here, or what `fits`. After `fits` there is room; otherwise see whether the tape `lacks`
+        memory, and what it was before is lost."""
         tape.use(READ, start, size)
         self.travel(tape)
 
@@ -179,6 +184,8 @@ class Stateful:
 
     def _refuse_unfit(self, tape, data):
         if not self.fits(tape, PyBytes_AS_STRING(data), len(data)):
+            if tape.lacks:
+                raise NoRoom
             raise ValueError(self._complaint(data, tape.wrong.decode(), tape.wrong_at))
         return 0
 

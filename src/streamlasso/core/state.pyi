@@ -3,6 +3,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from numpy.typing import NDArray
 
+class NoRoom(MemoryError): ...
+
 class Array(NamedTuple):
     name: str
     axes: tuple[str | int, ...]

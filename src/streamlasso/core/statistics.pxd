@@ -22,6 +22,9 @@ cdef class Scaler(Stateful):
     cdef void clear(self) noexcept nogil
 
 
+cdef Py_ssize_t room_for(Py_ssize_t p, bint removes) noexcept nogil
+
+
 @cython.final
 cdef class Moments(Stateful):
     cdef readonly Py_ssize_t p
@@ -44,6 +47,7 @@ cdef class Moments(Stateful):
     cdef double diagonal(self, Py_ssize_t j) noexcept nogil
     cdef void column(self, Py_ssize_t j, Py_ssize_t* members, Py_ssize_t k, double* out) noexcept nogil
     cdef void _travel_S(self, Tape tape) noexcept nogil
+    cdef void _travel_rows(self, Tape tape, Py_ssize_t n) noexcept nogil
     cdef void times(self, Py_ssize_t* members, Py_ssize_t k, double* b, double* out) noexcept nogil
 
 

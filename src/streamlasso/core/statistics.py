@@ -20,12 +20,12 @@ family the stream itself, for the others the rows that have left the ring, as th
 import cython
 import numpy as np
 from cython.cimports.libc.math import sqrt
-from cython.cimports.libc.string import memcpy
+from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
 from cython.cimports.streamlasso.core.kernels import deviations, gather_row, see_row, subtract_rows, take_row
 from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
+from cython.cimports.streamlasso.core.tape import CHECK, FINITE, READ, WEIGHT, WIDTH
 
 from streamlasso.core.state import COLUMNS, FEATURES, ROWS, Column, array, complement, numbers, table
 
@@ -36,9 +36,13 @@ PENDING = cython.declare(cython.Py_ssize_t, 4)
 ONE_THREAD = cython.declare(cython.Py_ssize_t, 262144)
 
 
+@cython.no_gc
 @cython.cclass
 class Scaler(Stateful):
-    """Running weighted mean and scatter of each feature and of the response; the scatter gives `scale_j`."""
+    """Running weighted mean and scatter of each feature and of the response; the scatter gives `scale_j`.
+
+    room : where there are 3 p numbers for them, from `start` on; by default its own
+    """
 
     STATE = (
         array("mean", FEATURES),
@@ -53,10 +57,10 @@ class Scaler(Stateful):
         numbers("rebuild", Column("stale"), dtype=np.int64),
     )
 
-    def __cinit__(self, p: cython.Py_ssize_t):
+    def __cinit__(self, p: cython.Py_ssize_t, room: Doubles = None, start: cython.Py_ssize_t = 0):
         self.p = p
-        self.room = Doubles(3 * p)
-        self.mean = self.room.at
+        self.room = Doubles(3 * p) if room is None else room
+        self.mean = self.room.at + start
         self.scatter = self.mean + p
         self.peak = self.scatter + p
         self.clear()
@@ -119,11 +123,23 @@ class Scaler(Stateful):
         tape.flag(cython.address(self.stale))
 
 
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def room_for(p: cython.Py_ssize_t, removes: cython.bint) -> cython.Py_ssize_t:
+    """How many numbers the moments of p features are."""
+    return (p + 2 + (2 if removes else 1) * PENDING) * p
+
+
+@cython.no_gc
 @cython.cclass
 class Moments(Stateful):
     """S, c and the means of a weighted least-squares problem; uncentred where there is no intercept.
 
     S in full is `S + rows' signed`: the newest rows wait, up to PENDING of them, to be added together.
+
+    removes : whether rows are taken out again; where none is, `signed` are the rows themselves
+    room : where the first `room_for(p, removes)` numbers are for them; by default its own
     """
 
     STATE = (
@@ -140,15 +156,15 @@ class Moments(Stateful):
         ),
     )
 
-    def __cinit__(self, p: cython.Py_ssize_t, centred: cython.bint):
+    def __cinit__(self, p: cython.Py_ssize_t, centred: cython.bint, removes: cython.bint = True, room: Doubles = None):
         self.p = p
         self.centred = centred
-        self.room = Doubles((p + 2 * PENDING + 2) * p)
+        self.room = Doubles(room_for(p, removes)) if room is None else room
         self.S = self.room.at
-        self.rows = self.S + p * p
-        self.signed = self.rows + PENDING * p
-        self.c = self.signed + PENDING * p
+        self.c = self.S + p * p
         self.mean = self.c + p
+        self.rows = self.mean + p
+        self.signed = self.rows + (PENDING * p if removes else 0)
         # Not `clear`: writing p x p zeros over zeros takes memory that may never be used.
         self.weight = self.target_mean = self.target_scatter = 0.0
         self.n_pending = 0
@@ -293,12 +309,24 @@ class Moments(Stateful):
     def travel(self, tape):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.n_pending), PENDING)
         self._travel_S(tape)
-        tape.doubles(self.c, 2 * self.p, FINITE)
-        tape.doubles(self.rows, n * self.p, FINITE)
-        tape.doubles(self.signed, n * self.p, FINITE)
+        self._travel_rows(tape, n)
         tape.number(cython.address(self.weight), WEIGHT)
         tape.number(cython.address(self.target_mean), FINITE)
         tape.number(cython.address(self.target_scatter), FINITE)
+
+    def _travel_rows(self, tape, n):
+        """c, the mean and the rows that wait, which lie side by side; then the same rows with their signs."""
+        p: cython.Py_ssize_t = self.p
+        rows: cython.pointer[cython.const[cython.double]] = tape.doubles(self.c, (2 + n) * p, FINITE) + 2 * p
+        signed: cython.pointer[cython.const[cython.double]]
+        if self.signed != self.rows:
+            tape.doubles(self.signed, n * p, FINITE)
+        elif tape.mode == READ:
+            tape._next(n * p)
+        else:
+            signed = tape.doubles(self.signed, n * p, FINITE)
+            if tape.mode == CHECK and tape.wrong == cython.NULL and memcmp(rows, signed, n * p * WIDTH) != 0:
+                tape._refuse_at(-n * p, b"must be the rows: none is taken out")
 
     def _travel_S(self, tape):
         """S may stay on the tape: most rows read a part of it, and one of PENDING writes it."""
@@ -307,6 +335,7 @@ class Moments(Stateful):
         self.S = tape.lent(self.S, self.p * self.p, FINITE)
 
 
+@cython.no_gc
 @cython.cclass
 class Ring(Stateful):
     """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with.

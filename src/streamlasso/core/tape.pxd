@@ -24,10 +24,13 @@ cdef class Tape:
     cdef const char* wrong
     #: Whether numbers may stay here; and, while checking, whether none is infinite or not a number, whatever it means.
     cdef bint lends, clean
+    #: Whether there was too little memory for what is here.
+    cdef bint lacks
 
     cdef void use(self, Mode mode, char* start, Py_ssize_t size) noexcept nogil
     cdef double* lent(self, double* own, Py_ssize_t n, Kind kind) noexcept nogil
     cdef void triangle(self, double* rows, Py_ssize_t k, Py_ssize_t ld, Kind kind) noexcept nogil
+    cdef void lack(self) noexcept nogil
     cdef void _stop(self, Py_ssize_t n) noexcept nogil
     cdef void _admissible(self, const double* x, Py_ssize_t n, Kind kind) noexcept nogil
     cdef void _within(self, const Py_ssize_t* x, Py_ssize_t n, Py_ssize_t first, Py_ssize_t end) noexcept nogil

@@ -3,9 +3,9 @@
 
 An object shows its numbers to a tape, one array after the other (`travel`, in `state.py`); what becomes of them is the
 tape's affair. MEASURE counts them, WRITE copies them onto the tape and READ back, and CHECK looks at what is on the
-tape, before READ lets compiled code trust it, and changes nothing. So each method returns the numbers that count: those
-of the object, or, while checking, those on the tape. `n_rows` and `n_seen` are the numbers of rows that were last
-spoken of.
+tape, before READ lets compiled code trust it, and changes nothing, but makes room for what is there. So each method
+returns the numbers that count: those of the object, or, while checking, those on the tape. `n_rows` and `n_seen` are
+the numbers of rows that were last spoken of.
 
 Every number takes eight bytes: a double, or an integer. The methods that are called for every array (`doubles`,
 `number`, `indices`, `index`, `count`, `rows`, `small`, `flag`, `require`) are in `tape.pxd`.
@@ -31,6 +31,13 @@ class Tape:
         self.at = self.n_rows = self.n_seen = 0
         self.wrong_at = -1
         self.wrong = cython.NULL
+        self.lacks = False
+
+    def lack(self):
+        """There is no memory for what comes here: nothing more is copied, or looked at."""
+        self.lacks = True
+        self.wrong = b"there is too little memory"
+        self.end = -1
 
     def lent(self, own, n, kind):
         """`doubles` for numbers that may stay on the tape: where they are from now on. Where the tape `lends`, READ

@@ -7,7 +7,6 @@ at once (`publish`). Whoever reads waits for the end of a row (`between_rows`).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from copy import copy
 from functools import wraps
@@ -16,56 +15,17 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from streamlasso.core.gate import BUSY, Gate
+from streamlasso.core.gate import MARK, Claimed, Gate, Learning
 
-#: The attribute that marks an estimator as learning, and in which process.
-MARK = "_learning"
+#: The estimator for a call alone; and the same for one that has learners from the start.
+learning = Learning
+claimed = Claimed
 #: What changes in place while rows are learnt.
 IN_PLACE = ("learners_", "_recent")
 
 Estimator = TypeVar("Estimator")
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-
-
-class learning:  # noqa: N801
-    """The estimator for this call alone; while another one learns it is refused.
-
-    >>> from streamlasso import RAPRegressor
-    >>> model = RAPRegressor()
-    >>> with learning(model):  # doctest: +ELLIPSIS
-    ...     model.fit([[0.0]], [1.0])
-    Traceback (most recent call last):
-        ...
-    RuntimeError: this model is learning in another thread, and rows need an order: ...
-    """
-
-    def __init__(self, estimator: Any) -> None:
-        self.estimator = estimator
-        self.process = os.getpid()
-
-    def __enter__(self) -> None:
-        found = vars(self.estimator).setdefault(MARK, self)
-        # The mark of another process came with a fork; the thread that set it has stayed behind.
-        if found is not self and found.process == self.process:
-            raise RuntimeError(BUSY)
-        vars(self.estimator)[MARK] = self
-
-    def __exit__(self, *error: object) -> None:
-        vars(self.estimator).pop(MARK, None)
-
-
-class claimed:  # noqa: N801
-    """The same for an estimator that has learners from the start."""
-
-    def __init__(self, gate: Gate) -> None:
-        self.gate = gate
-
-    def __enter__(self) -> None:
-        self.gate.claim()
-
-    def __exit__(self, *error: object) -> None:
-        self.gate.unclaim()
 
 
 class counting:  # noqa: N801

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -93,7 +92,8 @@ class Keyed:
 
     def _learn(self, X: Any, y: Any, keys: Any, sample_weight: Any, classes: Any = None) -> np.ndarray:
         """eta (row, learner) of each row before it was learnt. A refused batch changes nothing."""
-        with self._learning():
+        # For this call alone: another that learns is refused, and all that read wait, as does a fork.
+        with self._gate.alone():
             new = self._models is None
             if not new and names_with_new(self.pooled, X):
                 raise ValueError("X has new columns, and models of keys keep theirs. No row was learnt.")
@@ -118,17 +118,6 @@ class Keyed:
         share = np.maximum(FEW_KEYS / np.maximum(len(models.places) + np.cumsum(came), FEW_KEYS), LEAST_SHARE)
         learns = np.arange(self._n_rows, self._n_rows + n_rows) * GOLDEN % 1.0 < share
         return np.where(learns, 1.0 if weights is None else weights, 0.0)
-
-    @contextmanager
-    def _learning(self) -> Iterator[None]:
-        """The models for this call alone: another that learns is refused, and all that read wait, as does a fork."""
-        self._gate.begin()
-        self._gate.watch()
-        try:
-            yield
-        finally:
-            self._gate.unwatch()
-            self._gate.end()
 
     def _checked(self, X: Any, y: Any, keys: Any, weights: Any, classes: Any, new: bool) -> tuple[Rows, Groups]:
         """Everything is looked at on a copy, so that a refusal leaves no trace."""

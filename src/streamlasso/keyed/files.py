@@ -19,6 +19,7 @@ import numpy as np
 from streamlasso import compact
 from streamlasso._files import whole_file
 from streamlasso.compact import DAMAGED, Refusal, other_format
+from streamlasso.core.state import NoRoom
 from streamlasso.keyed.models import Models
 
 MAGIC = b"\x89SLKEYS\n"
@@ -138,8 +139,10 @@ def _read(cls: Any, data: Any) -> Any:
     try:
         pieces = _sections(view)
         return _keyed(cls, *pieces)
-    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        raise Refusal(f"{DAMAGED} (Its checksum holds, but its contents do not: {error})") from error
+    except NoRoom:
+        raise
+    except compact.ERRORS as error:
+        raise Refusal(f"{DAMAGED} (Its checksum holds, but its contents do not: {compact.reason(error)})") from error
     finally:
         view.release()
 

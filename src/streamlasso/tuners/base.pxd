@@ -1,4 +1,4 @@
 from streamlasso.core.part cimport Part
 
 cdef class Tuner(Part):
-    cdef double move(self, double lam, double slope, double norm, double lam_max, double[::1] state) except? -1 nogil
+    cdef double move(self, double lam, double slope, double norm, double lam_max, double* state) except? -1 nogil

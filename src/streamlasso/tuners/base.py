@@ -4,6 +4,7 @@
 import cython
 import numpy as np
 from cython.cimports.streamlasso.core.part import Part
+from cython.cimports.streamlasso.core.pointers import copied, fill
 
 from streamlasso import _parts
 
@@ -43,8 +44,12 @@ class Tuner(Part):
         return None
 
     def move(self, lam, slope, norm, lam_max, state):
+        """`update`, for compiled code; built-in tuners have it the other way round."""
         with cython.gil:
-            return self.update(lam, slope, norm, lam_max, np.asarray(state))
+            numbers = copied(state, max(self.n_state, 1))
+            lam = self.update(lam, slope, norm, lam_max, numbers)
+            fill(state, len(numbers), numbers)
+            return lam
 
     get_params, set_params, __sklearn_clone__ = _parts.get_params, _parts.set_params, _parts.clone
 
@@ -60,4 +65,5 @@ class Tuner(Part):
     def update(self, lam, slope, norm, lam_max, state):
         """The new lam."""
         self.check()
-        return self.move(lam, slope, norm, lam_max, np.asarray(state, dtype=float))
+        numbers: cython.double[::1] = np.asarray(state, dtype=float)
+        return self.move(lam, slope, norm, lam_max, cython.address(numbers[0]) if len(numbers) > 0 else cython.NULL)

@@ -8,8 +8,9 @@ from cython.cimports.streamlasso.tuners.base import Tuner
 
 from streamlasso.core.part import is_number
 
-#: The best penalty falls like n^-1/2, give or take: quarters around that. Below lam_max / n a penalty weighs less than one row. Numbers may be so exact that it is still too large; classes,
-#: whose noise nobody can make smaller, are not.
+#: The best penalty falls like n^-1/2, more or less: the powers are quarters around that. Below lam_max / n a penalty
+#: weighs less than one row. Numbers may be so exact that it is still too large; classes, whose noise nobody can make
+#: smaller, are not.
 POWERS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.4, 1.8)
 POWERS_OF_CLASSES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 #: Memories of 20, 100 and 500 rows, beside the one that never forgets.

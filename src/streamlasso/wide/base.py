@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from streamlasso.compact import array_of
 from streamlasso.core.wide.model import Wide
+from streamlasso.core.wide.rows import learn_each
 from streamlasso.core.wide.single import Single
 from streamlasso.estimators.multiclass import n_models
 from streamlasso.estimators.validation import noted_on, refuse_no_target, stand_in, weights_of
@@ -59,8 +60,7 @@ class WideEstimator(Saved, BaseEstimator):
             setattr(self, name, value)
         models = [self._new_model() for _ in targets] if reset else self.models_
         eta = np.empty((len(targets), rows[3]))
-        for model, target, before in zip(models, targets, eta, strict=True):
-            model.learn(*rows[:3], target, weights, before)
+        learn_each(models, rows[:3], targets, weights, eta)
         if known is not None:
             self.classes_ = known
         self.models_ = models

@@ -10,7 +10,7 @@ import numpy as np
 from river import base
 
 from streamlasso.core.dict_rows import number
-from streamlasso.core.wide.model import Wide
+from streamlasso.core.wide.model import Wide, learn_each_named
 from streamlasso.estimators.multiclass import modelled
 from streamlasso.families import Binomial, Family
 from streamlasso.wide.named_models import named_bytes, named_coef, named_model, restore_named
@@ -144,8 +144,7 @@ class WideClassifier(_Named, base.Classifier):
         if len(self.models_) == 1:
             self.models_[0].learn_named(x, float(len(self.classes_) == 2 and y == self.classes_[1]), weight)
             return
-        for label, model in zip(self.classes_, self.models_, strict=True):
-            model.learn_named(x, float(y == label), weight)
+        learn_each_named(self.models_, x, [float(y == label) for label in self.classes_], weight)
 
     def _add_class(self, y: Any) -> None:
         if y is None or y != y or not isinstance(y, Hashable):

@@ -1,3 +1,4 @@
+from streamlasso.core.active_set cimport Scratch
 from streamlasso.core.state cimport Stateful
 from streamlasso.core.statistics cimport Scaler
 
@@ -28,9 +29,12 @@ cdef class Experts(Stateful):
 
     cdef int predict(self, const double* x, double* eta) except -1 nogil
     cdef int learn(self, Batch* batch) except -1 nogil
+    cdef void rest(self) noexcept
+    cdef Scratch exchange(self, Scratch scratch)
     cdef int add_coef(self, const double* weight, double* model) except -1 nogil
     cdef Py_ssize_t mark(self, const double* weight, signed char* used) except -1 nogil
     cdef int restart(self, Scaler seen, double eta, const double* model, Py_ssize_t turn) except -1 nogil
+    cdef bint begins_at_model(self, Py_ssize_t turn) noexcept nogil
     cdef bint begins_anew(self, Py_ssize_t turn) noexcept nogil
     cdef double lam_of(self, Py_ssize_t k) except? -1 nogil
     cdef double sum_lam(self, const double* weight) except? -1 nogil

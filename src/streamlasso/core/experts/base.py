@@ -10,9 +10,6 @@ from cython.cimports.streamlasso.core.state import Stateful
 
 from streamlasso.memories import Forgetting
 
-#: Up to as many features, the groups of a kind learn one after the other, and have scratch space in common: it would be
-#: a good part of their memory. With more features it is not, and they may learn at the same time.
-MOST_SHARED = 64
 #: The memory of all groups that restart.
 ALWAYS = Forgetting(1.0)
 
@@ -38,6 +35,14 @@ class Experts(Stateful):
         writing to what other groups use: another thread may learn these meanwhile (`two_cores.py`)."""
         return self._missing(b"learn")
 
+    def rest(self):
+        """No more rows come for now: give back the room that is to spare."""
+        return
+
+    def exchange(self, scratch):
+        """Solve in this space from now on; the one that was used so far, None where these experts use none."""
+        return None
+
     def add_coef(self, weight, model):
         """model += sum_k weight_k (b0_k, b_k)"""
         return self._missing(b"add_coef")
@@ -48,8 +53,12 @@ class Experts(Stateful):
 
     def restart(self, seen, eta, model, turn):
         """Forget all rows. `seen` has the means and deviations of the stream so far, `eta` is that of its mean, `model`
-        is (b0, b) of the mixture, `turn` counts the restarts."""
+        is (b0, b) of the mixture where it begins there, `turn` counts the restarts."""
         return self._missing(b"restart")
+
+    def begins_at_model(self, turn):
+        """Whether that restart needs `model`."""
+        return False
 
     def begins_anew(self, turn):
         """Whether that restart predicts from the first row on, and something else than the mixture does: such a group

@@ -17,18 +17,19 @@ and target `e - loss'(e)/loss''(e)`. e is held within the bounds once these have
 import cython
 import numpy as np
 from cython.cimports.libc.math import pow
-from cython.cimports.libc.string import memset
-from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, Scratch
+from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, spare_scratch
 from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.kernels import add_weighted, dot, matrix_times
 from cython.cimports.streamlasso.core.objective import LeastSquares
 from cython.cimports.streamlasso.core.pointers import Doubles, fill
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
-from cython.cimports.streamlasso.core.tape import ANY, PENALTY, READ
+from cython.cimports.streamlasso.core.tape import ANY, PENALTY, READ, WRITE
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
-from streamlasso.core.experts.base import ALWAYS, MOST_SHARED
+from streamlasso.core.active_set import MOST_SHARED
+from streamlasso.core.experts.base import ALWAYS
 from streamlasso.core.objective import problem_of
 from streamlasso.core.state import COLUMNS, Column, array, numbers, table
 
@@ -50,7 +51,7 @@ def groups(n_features, settings, memories, starts):
     if not tuner.competes:
         return []
     powers = tuner.powers_for(settings["family"])
-    scratch = Scratch(n_features) if n_features <= MOST_SHARED else None
+    scratch = spare_scratch(n_features) if n_features <= MOST_SHARED else None
     each = [(memory, False) for memory in memories] + [(ALWAYS, True)] * starts
     return [
         PathExperts(Path(problem_of(settings, memory), scratch, powers), memory, restarts) for memory, restarts in each
@@ -96,6 +97,9 @@ class Path(LeastSquares):
     def predict_all(self, x, eta):
         """eta of each solution."""
         k: cython.Py_ssize_t
+        if self.n_seen < FIRST_ROWS:
+            memcpy(eta, self.intercepts, self.n * cython.sizeof(cython.double))
+            return
         matrix_times(self.n, self.p, self.p, self.coef, x, eta)
         for k in range(self.n):
             eta[k] += self.intercepts[k]
@@ -134,8 +138,8 @@ class Path(LeastSquares):
             self.intercepts[k] = 0.0
             self.code[k] = WAITING
             self.age[k] = 0
-            self._spread_out(k)
-            cython.cast(ActiveSet, self.actives.at[k]).give_back()
+            cython.cast(ActiveSet, self.actives.at[k]).trim()
+        memset(self.coef, 0, self.n * self.p * cython.sizeof(cython.double))
         self.predicted = 0.0
         self.leader = 0
 
@@ -143,15 +147,25 @@ class Path(LeastSquares):
         e: cython.double
         slope: cython.double = 0.0
         curvature: cython.double = 0.0
+        if self.coming != cython.NULL:
+            self.none_due = self._none_due(self.coming)
+            self._follow(self.moments.add(x, y, weight))
+            return 0
         if self.quadratic:
-            if self.coming != cython.NULL:
-                self.none_due = self._none_due(self.coming)
             self._enter(x, y, weight, y, weight)
             return 0
         e = implicit_step(self.family, y, self.predicted, self._row_leverage(x, y, weight), self.eta_low, self.eta_high)
         self.slopes_at(y, e, cython.address(slope), cython.address(curvature))
         self._enter(x, y, weight, e - slope / curvature, weight * curvature)
         return 0
+
+    def _follow(self, z):
+        """S has become S + z z'. Solutions that are not due have no factor: they are not even looked at, since to fetch
+        all of them from memory takes longer than to update the others."""
+        k: cython.Py_ssize_t
+        for k in range(self.n):
+            if self.age[k] == 0:
+                cython.cast(ActiveSet, self.actives.at[k]).absorb(z)
 
     def _row_leverage(self, x, y, weight):
         """a of the implicit step; the very first row has no leverage yet, and takes a Newton step."""
@@ -186,16 +200,18 @@ class Path(LeastSquares):
         self.coming = cython.NULL
         if self.none_due:
             return 0
-        self.measure()
+        if self.n_seen >= FIRST_ROWS:
+            self.measure()
         if self.n_seen < FIRST_ROWS or not self.lam_max > 0.0 or not self.scaler.y_scatter > 0.0:
             self.actives.reset()
             for k in range(self.n):
                 self.lam[k] = self.lam_max
                 self.intercepts[k] = self.moments.target_mean if self.fit_intercept else 0.0
                 self.code[k] = WAITING
-                self._spread_out(k)
+            memset(self.coef, 0, self.n * self.p * cython.sizeof(cython.double))
             return 0
         size = max(self.effective_size(), 1.0)
+        self._tolerate(self.active)
         for k in range(self.n):
             if self.age[k] > 0:
                 continue
@@ -208,6 +224,16 @@ class Path(LeastSquares):
             self.code[k] = self.solve_for(cython.cast(ActiveSet, self.actives.at[k]), self.lam[k])
             self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.actives.at[k]))
             self._spread_out(k)
+        return 0
+
+    def look(self):
+        """lam of a memory that has but its first rows, when it is asked for: no solution depends on it. It is asked for
+        before the scratch space is given away; without that, no row has come since."""
+        k: cython.Py_ssize_t
+        if self.active.scratch is not None and 0 < self.n_seen < FIRST_ROWS:
+            self.measure()
+            for k in range(self.n):
+                self.lam[k] = self.lam_max
         return 0
 
     def _none_due(self, weight):
@@ -225,11 +251,8 @@ class Path(LeastSquares):
             ):
                 self.age[k] = 0
                 none = False
-            elif not (
-                cython.cast(ActiveSet, self.actives.at[k]).broken
-                and cython.cast(ActiveSet, self.actives.at[k]).room == 0
-            ):
-                # A new factor in the end costs less than one that follows every row.
+            elif self.age[k] == 1:
+                # It was solved after the last row. A new factor in the end costs less than one that follows every row.
                 cython.cast(ActiveSet, self.actives.at[k]).abandon()
         return none
 
@@ -237,7 +260,8 @@ class Path(LeastSquares):
         """Has the lasso spent its rows? A ridge spreads few degrees of freedom over many features."""
         if cython.cast(ActiveSet, self.actives.at[k]).has_ridge:
             return False
-        return cython.cast(ActiveSet, self.actives.at[k]).k > max(CHEAP, MOST_ACTIVE * self.effective_size())
+        size: cython.double = cython.cast(ActiveSet, self.actives.at[k]).k
+        return size > CHEAP and size > MOST_ACTIVE * self.effective_size()
 
     def _copy(self, k):
         """The k-th solution is that of its neighbour with the larger penalty."""
@@ -263,6 +287,8 @@ class Path(LeastSquares):
 
     def travel(self, tape):
         k: cython.Py_ssize_t
+        if tape.mode == WRITE:
+            self.look()
         LeastSquares.travel(self, tape)
         for k in range(1, self.n):
             cython.cast(ActiveSet, self.actives.at[k]).travel(tape)
@@ -328,6 +354,13 @@ class PathExperts(Experts):
                 best = k
         return best
 
+    def rest(self):
+        self.path.look()
+        self.path.actives.trim()
+
+    def exchange(self, scratch):
+        return self.path.exchange(scratch)
+
     def add_coef(self, weight, model):
         self.path.add_coef(weight, model)
         return 0
@@ -340,12 +373,15 @@ class PathExperts(Experts):
         return 0
 
     def lam_of(self, k):
+        self.path.look()
         return self.path.lam[k]
 
     def sum_lam(self, weight):
+        self.path.look()
         return dot(self.n, weight, self.path.lam)
 
     def lam_max_of(self):
+        self.path.look()
         return self.path.lam_max
 
     def size_of(self):

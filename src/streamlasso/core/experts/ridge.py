@@ -38,7 +38,8 @@ from cython.cimports.streamlasso.core.record import OK
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
 from cython.cimports.streamlasso.core.values import weight_of
 
-from streamlasso.core.experts.base import ALWAYS, MOST_SHARED
+from streamlasso.core.active_set import MOST_SHARED
+from streamlasso.core.experts.base import ALWAYS
 from streamlasso.core.state import PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
 
 #: Where noise is low a prior worth a hundredth of a row is the best. Where eta is a logit or a logarithm it has a scale
@@ -152,13 +153,15 @@ class RidgeExperts(Experts):
             self.centre[i] = seen.mean[i - 1] if i > 0 and self.fit_intercept else 0.0
             at += i + 1
         self.b[0] = eta if self.fit_intercept else 0.0
-        if not self.begins_anew(turn):
+        if self.begins_at_model(turn):
             self._begin_at(model)
         return 0
 
+    def begins_at_model(self, turn):
+        return turn % self.n_kappas == 0
+
     def begins_anew(self, turn):
-        """All but those that begin at the model."""
-        return turn % self.n_kappas != 0
+        return not self.begins_at_model(turn)
 
     def _begin_at(self, model):
         """The mean of the prior is a model, unless that has overflowed."""

@@ -340,6 +340,18 @@ class Wide(SparseRows):
         return revive, (self.settings, self.state(), self.names)
 
 
+def learn_each_named(models, x, targets, weight):
+    """All models learn the row, each with its own target; no other thread and no signal comes between two of them.
+
+    The first one reads it: what is left then are names, text and plain numbers, which run no Python.
+    """
+    first: Wide = models[0]
+    first.check_named(x)
+    row: dict = first.row.held
+    for model, y in zip(models, targets, strict=True):
+        model.learn_named(row, y, weight)
+
+
 def revive(settings, state, names=None):
     """A model in this state; `names` are those of its keys, where they are kept.
 

@@ -14,6 +14,7 @@ EXPERTS: dict[int, list[dict[str, Any]]]
 LARGEST_X: float
 LEAST_X: float
 
+def learn_each_named(models: list[Wide], x: Any, targets: list[float], weight: float) -> None: ...
 def revive(
     settings: Mapping[str, Any], state: Mapping[str, NDArray[Any]], names: dict[int, str] | None = None
 ) -> Wide: ...

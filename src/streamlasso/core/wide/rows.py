@@ -6,6 +6,12 @@ import numpy as np
 from cython.cimports.libc.stdint import int64_t
 
 
+def learn_each(models, rows, targets, weight, etas):
+    """All models learn the rows, each with its own targets; no other thread and no signal comes between two of them."""
+    for model, y, before in zip(models, targets, etas, strict=True):
+        model.learn(*rows, y, weight, before)
+
+
 @cython.cclass
 class SparseRows:
     """Subclasses take in the non-zeros of a row (`enter`), then learn it (`take`) or only predict (`tell`)."""

@@ -1,5 +1,16 @@
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+def learn_each(
+    models: Sequence[SparseRows],
+    rows: tuple[Any, ...],
+    targets: list[NDArray[np.float64]],
+    weight: NDArray[np.float64] | None,
+    etas: NDArray[np.float64],
+) -> None: ...
 
 class SparseRows:
     def learn(

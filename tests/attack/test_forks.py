@@ -1,0 +1,271 @@
+"""Forks while models learn: a child has whole models, and nobody waits for ever."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+
+#: A hook that another library registered first runs last, right before the fork, and lets other threads run.
+START = """
+import faulthandler, os, pickle, sys, threading, time
+faulthandler.dump_traceback_later(100, exit=True)
+late = []
+os.register_at_fork(before=lambda: [each() for each in late])
+import numpy as np
+import streamlasso.river
+from streamlasso import RAPRegressor
+from streamlasso.core import two_cores
+from streamlasso.keyed import KeyedRegressor
+from streamlasso.network import StreamingNetwork
+two_cores.set_n_threads(2)
+rng = np.random.default_rng(0)
+
+def bits(model):
+    return b"|".join(learner.pack() for learner in model.learners_)
+
+def in_child(look):
+    "What a child finds."
+    ours, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        data = pickle.dumps(look())
+        while data:
+            data = data[os.write(theirs, data):]
+        os._exit(0)
+    os.close(theirs)
+    with open(ours, "rb") as pipe:
+        found = pickle.load(pipe)
+    os.waitpid(pid, 0)
+    return found
+"""
+
+#: `make()`, `learn(model, rows)` and `state(model)` of rows that take long, compared with the first n of them.
+MODELS = {
+    "batches": """
+X = rng.normal(size=(3000, 60)); y = X[:, 0] + rng.normal(size=3000)
+make = lambda: RAPRegressor().partial_fit(X[:5], y[:5])
+learn = lambda model, a, b: model.partial_fit(X[a:b], y[a:b])
+state = lambda model: (model.n_seen_, bits(model))
+""",
+    "rows of two threads": """
+X = rng.normal(size=(400, 130)); y = X[:, 0] + rng.normal(size=400)
+rows = [dict(enumerate(row)) for row in X.tolist()]
+def learn(model, a, b):
+    for row, target in zip(rows[a:b], y[a:b].tolist()):
+        model.learn_one(row, target)
+    return model
+make = lambda: learn(streamlasso.river.RAPRegressor(), 0, 5)
+state = lambda model: (model.n_seen_, bits(model))
+""",
+    "classes of two threads": """
+X = rng.normal(size=(200, 130)); y = np.digitize(X[:, 0], [-0.5, 0.5])
+rows = [dict(enumerate(row)) for row in X.tolist()]
+def learn(model, a, b):
+    for row, target in zip(rows[a:b], y[a:b].tolist()):
+        model.learn_one(row, target)
+    return model
+make = lambda: learn(streamlasso.river.RAPClassifier(), 0, 15)
+state = lambda model: (model.n_seen_, bits(model))
+""",
+    "keys": """
+X = rng.normal(size=(2000, 20)); y = X[:, 0] + rng.normal(size=2000); keys = np.arange(2000) % 7
+learn = lambda model, a, b: [model.partial_fit(X[i : i + 50], y[i : i + 50], keys[i : i + 50]) for i in range(a, b, 50)]
+def make():
+    model = KeyedRegressor()
+    learn(model, 0, 50)
+    return model
+state = lambda model: (model._n_rows, model.to_bytes())
+""",
+    "networks": """
+X = rng.normal(size=(600, 12))
+learn = lambda model, a, b: [model.partial_fit(X[i : min(i + 5, b)]) for i in range(a, b, 5)]
+make = lambda: StreamingNetwork(n_jobs=2).partial_fit(X[:5])
+state = lambda model: (model.n_seen_, bits(model))
+""",
+}
+
+LOOK = """
+def whole(found):
+    n, bits = found
+    again = make()
+    start = state(again)[0]
+    if n > start:
+        learn(again, start, n)
+    return state(again) == (n, bits)
+
+def looked_at(hook):
+    "Is each child's model whole? `hook` runs right before each fork, while another thread begins to learn."
+    right = []
+    for i in range(6):
+        model, go = make(), threading.Event()
+        start = state(model)[0]
+        def learn_then():
+            go.wait()
+            learn(model, start, len(X))
+        thread = threading.Thread(target=learn_then, daemon=True)
+        thread.start()
+        late[:] = [lambda: hook(go)]
+        found = in_child(lambda: state(model))
+        late.clear()
+        go.set()
+        thread.join()
+        right.append(whole(found) and whole(state(model)))
+    return right
+
+def begin_now(go):
+    go.set()
+    time.sleep(0.05)
+
+print(looked_at(begin_now))
+"""
+
+
+def ran(code):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", START + code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_row_that_begins_between_the_hooks_and_the_fork_waits(kind):
+    assert ran(MODELS[kind] + LOOK) == str([True] * 6)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_fork_waits_for_a_row(kind):
+    early = LOOK.replace("in_child(lambda", "go.set() or time.sleep(0.003 * (i + 1)) or in_child(lambda")
+    assert ran(MODELS[kind] + early.replace("begin_now)", "lambda go: None)")) == str([True] * 6)
+
+
+def test_a_fork_while_models_of_keys_learn_does_not_wait_for_ever():
+    """The fork held the pooled model between two of its rows, and waited for the end of the call, which never came."""
+    code = """
+X = rng.normal(size=(2000, 5)); keys = np.arange(2000) % 40
+each = [KeyedRegressor(RAPRegressor(tuner="logrms")).partial_fit(X, X[:, 0], keys) for _ in range(8)]
+stop = threading.Event()
+def learn():
+    while not stop.is_set():
+        for models in each:
+            models.partial_fit(X, X[:, 0], keys)
+thread = threading.Thread(target=learn)
+thread.start()
+for _ in range(200):
+    in_child(lambda: None)
+stop.set()
+thread.join()
+print("done")
+"""
+    assert ran(code) == "done"
+
+
+def test_hooks_may_learn_and_fork_themselves():
+    """A fork within a fork is for hooks that run first: `concurrent.futures` then takes a lock that it has already."""
+    code = """
+X = rng.normal(size=(200, 20))
+model, other = RAPRegressor().partial_fit(X, X[:, 0]), RAPRegressor().partial_fit(X, X[:, 0])
+stop = threading.Event()
+def learn_other():
+    while not stop.is_set():
+        other.partial_fit(X, X[:, 0])
+thread = threading.Thread(target=learn_other)
+thread.start()
+early, nested, found = [], [], []
+def fork_as_well():
+    early.clear()
+    nested.append(in_child(lambda: model.partial_fit(X, X[:, 0]).n_seen_))
+os.register_at_fork(before=lambda: [each() for each in early])
+for _ in range(10):
+    late[:] = [lambda: late.clear() or model.partial_fit(X[:1], X[:1, 0])]
+    early[:] = [fork_as_well]
+    found.append(in_child(lambda: model.partial_fit(X, X[:, 0]).n_seen_))
+stop.set()
+thread.join()
+print(nested == [401 + i for i in range(10)], found == [401 + i for i in range(10)])
+other.partial_fit(X, X[:, 0])
+"""
+    assert ran(code) == "True True"
+
+
+def test_two_threads_fork_while_a_third_learns():
+    code = """
+X = rng.normal(size=(300, 20))
+model, stop, errors = RAPRegressor().partial_fit(X, X[:, 0]), threading.Event(), []
+def learn():
+    while not stop.is_set():
+        model.partial_fit(X, X[:, 0])
+def fork():
+    try:
+        for _ in range(30):
+            in_child(lambda: model.partial_fit(X[:5], X[:5, 0]).n_seen_)
+    except BaseException as error:
+        errors.append(error)
+learner = threading.Thread(target=learn)
+forks = [threading.Thread(target=fork) for _ in range(2)]
+late[:] = [lambda: time.sleep(0.001)]
+for thread in [learner, *forks]:
+    thread.start()
+for thread in forks:
+    thread.join()
+stop.set()
+learner.join()
+print(errors)
+"""
+    assert ran(code) == "[]"
+
+
+def test_a_fork_that_fails_lets_all_go_on():
+    code = """
+import resource
+X = rng.normal(size=(300, 20))
+model, stop = RAPRegressor().partial_fit(X, X[:, 0]), threading.Event()
+def learn():
+    while not stop.is_set():
+        model.partial_fit(X, X[:, 0])
+thread = threading.Thread(target=learn)
+thread.start()
+failed, before = 0, resource.getrlimit(resource.RLIMIT_NPROC)
+if os.getuid() == 0:
+    os.setuid(65534)
+resource.setrlimit(resource.RLIMIT_NPROC, (0, before[1]))
+for _ in range(20):
+    try:
+        in_child(lambda: None)
+    except BlockingIOError:
+        failed += 1
+stop.set()
+thread.join()
+model.partial_fit(X, X[:, 0])
+print(failed)
+"""
+    assert ran(code) == "20"
+
+
+def test_a_signal_handler_that_forks_while_others_wait_for_the_model():
+    """In the child the row goes on, and those who waited for its end have stayed behind."""
+    code = """
+import signal
+X = rng.normal(size=(4000, 30))
+model, stop, found = RAPRegressor().partial_fit(X[:50], X[:50, 0]), threading.Event(), []
+def read():
+    while not stop.is_set():
+        model.predict(X[:1])
+for _ in range(3):
+    threading.Thread(target=read, daemon=True).start()
+parent = os.getpid()
+def handle(number, frame):
+    found.append(os.fork())
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+model.partial_fit(X, X[:, 0])
+if os.getpid() != parent:
+    model.partial_fit(X[:10], X[:10, 0])
+    os._exit(0)
+stop.set()
+print([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in found])
+"""
+    assert ran(code) == "[0]"

@@ -340,7 +340,8 @@ class MixtureLearner(Engine):
         return 0
 
     def _restart(self, m, every):
-        """A group, `every` rows after the last restart of its kind."""
+        """A group, `every` rows after the last restart of its kind. As long as the response is constant nothing can be
+        judged, and none has weight at once."""
         turn: cython.Py_ssize_t = self.n_seen // every
         if self.shares.alive[m]:
             self.shares.leave(m)
@@ -355,7 +356,8 @@ class MixtureLearner(Engine):
             self.average.model,
             turn,
         )
-        self.shares.enter(m, every if cython.cast(Experts, self.each.at[m]).begins_anew(turn) else 0)
+        judged: cython.bint = self.noise.dispersion > 0.0
+        self.shares.enter(m, every if judged and cython.cast(Experts, self.each.at[m]).begins_anew(turn) else 0)
         return 0
 
     def _summarise(self):

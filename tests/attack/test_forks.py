@@ -163,6 +163,83 @@ print("done")
     assert ran(code) == "done"
 
 
+def test_a_fork_while_models_of_keys_move_between_memory_and_disk_does_not_wait_for_ever():
+    """A lock inside SQLite, where models of keys were, was closed in the child: another thread had it at the fork."""
+    code = """
+sys.setswitchinterval(1e-5)
+X = rng.normal(size=(200, 5)); keys = np.arange(200) % 20
+models = KeyedRegressor(RAPRegressor(tuner="logrms"), max_keys=6).partial_fit(X, X[:, 0], keys)
+expected, stop = models.predict(X, keys), threading.Event()
+def read():
+    while not stop.is_set():
+        models.predict(X, keys)
+        models.to_bytes()
+threads = [threading.Thread(target=read) for _ in range(3)]
+for thread in threads:
+    thread.start()
+def look():
+    found = models.predict(X, keys)
+    models.partial_fit(X, X[:, 1], keys)
+    return found
+for _ in range(60):
+    assert np.array_equal(in_child(look), expected)
+stop.set()
+for thread in threads:
+    thread.join()
+assert np.array_equal(models.predict(X, keys), expected)
+print("done")
+"""
+    assert ran(code) == "done"
+
+
+def test_a_child_and_its_parent_have_models_of_their_own_on_disk():
+    code = """
+X = rng.normal(size=(200, 5)); keys = np.arange(200) % 20
+models = KeyedRegressor(RAPRegressor(tuner="logrms"), max_keys=3).partial_fit(X, X[:, 0], keys)
+before = models.to_bytes()
+there, here = [KeyedRegressor.from_bytes(before).partial_fit(X, X[:, j], keys).predict(X, keys) for j in (1, 2)]
+told, tell = os.pipe()
+def look():
+    os.read(told, 1)  # the parent has learnt by now
+    return models.partial_fit(X, X[:, 1], keys).predict(X, keys)
+found = []
+thread = threading.Thread(target=lambda: found.append(in_child(look)))
+thread.start()
+time.sleep(0.5)
+models.partial_fit(X, X[:, 2], keys)
+os.write(tell, b"!")
+thread.join()
+assert np.array_equal(found[0], there)
+assert np.array_equal(models.predict(X, keys), here)
+print("done")
+"""
+    assert ran(code) == "done"
+
+
+def test_a_fork_waits_for_a_call_that_began_behind_a_reader():
+    code = """
+from streamlasso.core.gate import Gate
+gate, inside, entered = Gate(), [], threading.Event()
+def learn():
+    with gate.alone():
+        inside.append(True)
+        entered.set()
+        time.sleep(0.5)
+        inside.clear()
+thread = threading.Thread(target=learn)
+with gate.whole():
+    thread.start()
+    time.sleep(0.5)  # it waits for this one
+    assert not inside
+entered.wait()
+assert inside
+assert in_child(lambda: list(inside)) == []
+thread.join()
+print("done")
+"""
+    assert ran(code) == "done"
+
+
 def test_hooks_may_learn_and_fork_themselves():
     """A fork within a fork is for hooks that run first: `concurrent.futures` then takes a lock that it has already."""
     code = """

@@ -29,6 +29,11 @@ cdef class Alone:
     cdef Gate gate
 
 
+cdef class Whole:
+    cdef Gate gate
+    cdef bint watched
+
+
 cdef class Claimed:
     cdef Gate gate
 

@@ -176,6 +176,10 @@ class Gate:
         """`with gate.alone():` from `begin` to `end`, whatever signal comes when."""
         return Alone(self)
 
+    def whole(self):
+        """`with gate.whole():` for readers that move what they read, or give the GIL away: a fork waits for them."""
+        return Whole(self)
+
     def claim(self):
         """Nobody else learns until `unclaim`, also between calls; everyone may read."""
         self._renew()
@@ -223,7 +227,9 @@ class Gate:
         return True
 
     def unwatch(self):
-        _learning.discard(self)
+        """Unless a call that has begun waits for the gate: its `end` does it."""
+        if not self.watched:
+            _learning.discard(self)
 
     def _outermost(self):
         """A row within a row belongs to the outer one: whoever waits for that, waits for both. A fork that held the
@@ -277,6 +283,28 @@ class Alone:
 
     def __exit__(self, *_):
         self.gate.end()
+
+
+@cython.final
+@cython.cclass
+class Whole:
+    """From `hold` to `release`, and no fork comes between."""
+
+    def __cinit__(self, gate: Gate):
+        self.gate = gate
+
+    def __enter__(self):
+        self.gate.hold()
+        try:
+            self.watched = self.gate.watch()
+        except BaseException:
+            self.gate.release()
+            raise
+
+    def __exit__(self, *_):
+        if self.watched:
+            self.gate.unwatch()
+        self.gate.release()
 
 
 @cython.final

@@ -36,11 +36,12 @@ Result = TypeVar("Result")
 def between_calls(
     read: Callable[Concatenate[Keyed, Arguments], Result],
 ) -> Callable[Concatenate[Keyed, Arguments], Result]:
-    """For methods that read the models: they wait for the end of a call that learns in another thread."""
+    """For methods that read the models: they wait for the end of a call that learns in another thread. A fork waits for
+    them: they may bring models from the disk into memory, and others from there onto the disk."""
 
     @wraps(read)
     def reading(self: Keyed, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        with self._gate:
+        with self._gate.whole():
             return read(self, *args, **kwargs)
 
     return reading  # type: ignore[return-value]

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 #: Rows in one question: SQLite takes no more variables than this at a time.
 AT_ONCE = 500
 FORKED = (
-    "models of keys beyond max_keys are on disk, in a database of the process that this one was forked from, and SQLite "
-    "allows no other to use it: save them before the fork, and load them after it"
+    "models of keys beyond max_keys are on disk, in a database of the process that this one was forked from, and "
+    "SQLite allows no other to use it: save them before the fork, and load them after it"
 )
 
 

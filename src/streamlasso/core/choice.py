@@ -43,7 +43,7 @@ CLOSE = cython.declare(cython.double, 3.0)
 MATTERS = cython.declare(cython.double, 0.2)
 HOLD = cython.declare(cython.double, 5.0)
 BETTER = cython.declare(cython.double, 0.2)
-DENSE_MARGIN = cython.declare(cython.double, 100.0)
+DENSE_MARGIN = cython.declare(cython.double, 1000.0)
 
 
 @cython.cclass

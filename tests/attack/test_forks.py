@@ -20,6 +20,8 @@ from streamlasso import RAPRegressor
 from streamlasso.core import two_cores
 from streamlasso.keyed import KeyedRegressor
 from streamlasso.network import StreamingNetwork
+from streamlasso.tuners import Tuner
+from streamlasso.wide import WideClassifier
 two_cores.set_n_threads(2)
 rng = np.random.default_rng(0)
 
@@ -84,6 +86,34 @@ X = rng.normal(size=(600, 12))
 learn = lambda model, a, b: [model.partial_fit(X[i : min(i + 5, b)]) for i in range(a, b, 5)]
 make = lambda: StreamingNetwork(n_jobs=2).partial_fit(X[:5])
 state = lambda model: (model.n_seen_, bits(model))
+""",
+    "wide classes": """
+X = rng.normal(size=(3000, 10)); y = np.digitize(X[:, 0], [-0.5, 0.5])
+class Plain(Tuner):
+    name = "plain"
+    def update(self, lam, gradient, scale, lam_max, state):
+        return lam - 0.01 * gradient
+def learn(model, a, b):
+    for i in range(a, b, 50):
+        model.partial_fit(X[i : i + 50], y[i : i + 50], classes=[0, 1, 2])
+    return model
+make = lambda: learn(WideClassifier(tuner=Plain()), 0, 50)
+wide_bits = lambda model: [array.tobytes() for each in model.models_ for array in each.state().values()]
+state = lambda model: (model.n_seen_, wide_bits(model))
+""",
+    "wide classes with names": """
+X = rng.normal(size=(3000, 10)); y = np.digitize(X[:, 0], [-0.5, 0.5])
+rows = [dict(zip("abcdefghij", row)) for row in X.tolist()]
+def learn(model, a, b):
+    for row, target in zip(rows[a:b], y[a:b].tolist()):
+        model.learn_one(row, target)
+    return model
+def make():
+    model = streamlasso.river.WideClassifier()
+    model.models_[0].name_key = np.arange(2, dtype=np.uint64)
+    return learn(model, 0, 15)
+wide_bits = lambda model: [array.tobytes() for each in model.models_ for array in each.state().values()]
+state = lambda model: (model.n_seen_, wide_bits(model))
 """,
 }
 

@@ -1,4 +1,4 @@
-from cpython.pythread cimport PyThread_type_lock
+from cpython.pythread cimport PyThread_get_thread_ident, PyThread_type_lock
 
 
 cdef class Gate:
@@ -23,6 +23,11 @@ cdef class Gate:
     cdef void unwatch(self) noexcept
     cdef bint _outermost(self) except -1
     cdef int _renew(self) except -1
+
+
+cdef inline bint taken(Gate gate) noexcept:
+    """Whether another thread has it."""
+    return gate.owner != 0 and gate.owner != PyThread_get_thread_ident()
 
 
 cdef class Alone:

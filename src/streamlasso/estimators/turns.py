@@ -82,7 +82,7 @@ def publish(estimator: Any, learners: list[Any], labels: Mapping[str, Any], gone
 
 def behind_the_gate_of(estimator: Any, learners: list[Any]) -> list[Any]:
     """New learners of an estimator that may have learners already."""
-    if "learners_" in vars(estimator):
+    if hasattr(estimator, "learners_"):
         learners[0].gate = gate_of(estimator)
     return learners
 

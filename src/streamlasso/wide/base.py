@@ -15,6 +15,7 @@ from streamlasso.core.wide.model import Wide
 from streamlasso.core.wide.rows import learn_each
 from streamlasso.core.wide.single import Single
 from streamlasso.estimators.multiclass import n_models
+from streamlasso.estimators.turns import behind_the_gate_of, between_rows, learning
 from streamlasso.estimators.validation import noted_on, refuse_no_target, stand_in, weights_of
 from streamlasso.families import Family
 from streamlasso.wide.packed import Saved, pack, restored, states_of
@@ -49,26 +50,27 @@ class WideEstimator(Saved, BaseEstimator):
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
-    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, reset: bool) -> np.ndarray:
+    def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, reset: bool = False) -> np.ndarray:
         """Check everything, learn each row; the etas as they were predicted before (row, model)."""
-        refuse_no_target(self, y)
-        scout = stand_in(self)
-        rows = rows_of(scout, X, reset=reset)
-        targets, known = self._targets(y, rows[3], classes, reset=reset)
-        weights = weights_of(sample_weight, rows[3])
-        for name, value in noted_on(scout).items():
-            setattr(self, name, value)
-        models = [self._new_model() for _ in targets] if reset else self.models_
-        eta = np.empty((len(targets), rows[3]))
-        learn_each(models, rows[:3], targets, weights, eta)
-        if known is not None:
-            self.classes_ = known
-        self.models_ = models
-        return eta.T
+        with learning(self):
+            refuse_no_target(self, y)
+            reset = reset or not hasattr(self, "models_")
+            scout = stand_in(self)
+            rows = rows_of(scout, X, reset=reset)
+            targets, known = self._targets(y, rows[3], classes, reset=reset)
+            weights = weights_of(sample_weight, rows[3])
+            models = behind_the_gate_of(self, [self._new_model() for _ in targets]) if reset else self.models_
+            eta = np.empty((len(targets), rows[3]))
+            learn_each(models, rows[:3], targets, weights, eta)
+            labels = noted_on(scout) | ({} if known is None else {"classes_": known})
+            with models[0].gate:
+                self.__dict__.update(labels, models_=models)
+            return eta.T
 
     def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
         raise NotImplementedError
 
+    @between_rows
     def _decide(self, X: Any) -> np.ndarray:
         models = self._fitted()
         rows = rows_of(self, X, reset=False)
@@ -82,16 +84,19 @@ class WideEstimator(Saved, BaseEstimator):
     # --- what it is ---------------------------------------------------------------------------------------------------
 
     @property
+    @between_rows
     def coef_(self) -> sparse.csr_array:
         """The coefficients now, sparse: (1, n_features), or one row per class."""
         return self._as_rows([model.coef() for model in self._fitted()])
 
     @property
+    @between_rows
     def coef_slope_(self) -> sparse.csr_array:
         """The derivative of `coef_` with respect to lam; of a model with a tuner."""
         return self._as_rows([model.coef_slope() for model in self._tuned()])
 
     @property
+    @between_rows
     def lambda_(self) -> float | np.ndarray:
         """The threshold on the evidence, in standard errors; of a model with a tuner."""
         lams = [model.lam for model in self._tuned()]
@@ -118,15 +123,18 @@ class WideEstimator(Saved, BaseEstimator):
         return self._fitted()[0].n_seen
 
     @property
+    @between_rows
     def n_live_(self) -> int:
         return sum(len(model.table) for model in self._fitted())
 
     @property
+    @between_rows
     def nbytes_(self) -> int:
         return sum(model.nbytes for model in self._fitted())
 
     # --- bytes --------------------------------------------------------------------------------------------------------
 
+    @between_rows
     def to_bytes(self) -> bytes:
         """The model as bytes, its live features only. `from_bytes` continues it to the bit."""
         labels = {"n_features_in_": self.n_features_in_} if hasattr(self, "n_features_in_") else {}

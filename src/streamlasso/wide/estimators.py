@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 
 from streamlasso.estimators.multiclass import best_class, probabilities, targets_of
+from streamlasso.estimators.turns import between_rows
 from streamlasso.estimators.validation import classes_of, named_classes, numbers_of, places_of, refuse_no_weight
 from streamlasso.families import Binomial, Family
 from streamlasso.wide.base import WideEstimator
@@ -67,12 +68,12 @@ class WideClassifier(ClassifierMixin, WideEstimator):
 
         The first call names all `classes`, unless its rows show them.
         """
-        self._take(X, y, sample_weight, classes, reset=not hasattr(self, "models_"))
+        self._take(X, y, sample_weight, classes)
         return self
 
     def progressive(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Predict, then learn, each row: the probabilities (row, class) as they were before the row was learnt."""
-        eta = self._take(X, y, sample_weight, classes, reset=not hasattr(self, "models_"))
+        eta = self._take(X, y, sample_weight, classes)
         return probabilities(Binomial().mean(eta))
 
     def _family(self) -> Family:
@@ -93,12 +94,14 @@ class WideClassifier(ClassifierMixin, WideEstimator):
         """The probability of each class."""
         return probabilities(Binomial().mean(self._decide(X)))
 
+    @between_rows
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class."""
         best = best_class(self._decide(X))
         return cast(np.ndarray, self.classes_[best])
 
     @property
+    @between_rows
     def intercept_(self) -> np.ndarray:
         return np.array([model.intercept for model in self._fitted()])
 
@@ -163,12 +166,12 @@ class WideRegressor(RegressorMixin, WideEstimator):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn each row once, in order. A refused batch changes nothing."""
-        self._take(X, y, sample_weight, reset=not hasattr(self, "models_"))
+        self._take(X, y, sample_weight)
         return self
 
     def progressive(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """Predict, then learn, each row: the means as they were predicted before the row was learnt."""
-        eta = self._take(X, y, sample_weight, reset=not hasattr(self, "models_"))
+        eta = self._take(X, y, sample_weight)
         return self.models_[0].family.means(eta[:, 0])
 
     def _family(self) -> Family:
@@ -177,11 +180,13 @@ class WideRegressor(RegressorMixin, WideEstimator):
     def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], None]:
         return [numbers_of(y, n_rows, self._family())], None
 
+    @between_rows
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the response."""
         eta = self._decide(X)
         return self.models_[0].family.means(eta[:, 0])
 
     @property
+    @between_rows
     def intercept_(self) -> float:
         return self._fitted()[0].intercept

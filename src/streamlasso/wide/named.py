@@ -10,8 +10,9 @@ import numpy as np
 from river import base
 
 from streamlasso.core.dict_rows import number
-from streamlasso.core.wide.model import Wide, learn_each_named
+from streamlasso.core.wide.model import Wide, learn_each_named, means_named
 from streamlasso.estimators.multiclass import modelled
+from streamlasso.estimators.turns import behind_the_gate_of, between_rows
 from streamlasso.families import Binomial, Family
 from streamlasso.wide.named_models import named_bytes, named_coef, named_model, restore_named
 from streamlasso.wide.packed import Saved
@@ -50,12 +51,14 @@ class _Named(Saved):
         return self.models_[0].n_seen
 
     @property
+    @between_rows
     def n_live_(self) -> int:
         """Features with a record; for several classes, of all models together."""
         return sum(len(model.table) for model in self.models_)
 
     # --- bytes --------------------------------------------------------------------------------------------------------
 
+    @between_rows
     def to_bytes(self) -> bytes:
         """The model as bytes, its live features only. `from_bytes` continues it to the bit."""
         settings = self._get_params()  # type: ignore[attr-defined]
@@ -130,8 +133,24 @@ class WideClassifier(_Named, base.Classifier):
         """Learn a row of weight `w`."""
         pair = self._pair
         if pair is not None and w is ONE and (y is pair[0] or y is pair[1]):
-            self.models_[0].learn_named(x, 1.0 if y is pair[1] else 0.0, 1.0)
+            if self.models_[0].learn_if_free(x, 1.0 if y is pair[1] else 0.0, 1.0):
+                return
+        elif w is ONE and self._learn_known(x, y):
             return
+        with self.models_[0].gate:
+            self._learn_one(x, y, w)
+
+    def _learn_known(self, x: dict[Any, Any], y: Any) -> bool:
+        """Learn the row if its class is known and no other thread has the gate; whether it did."""
+        models, labels = self.models_, self.classes_
+        if len(labels) < 2 or y not in labels:
+            return False
+        targets = [float(y == label) for label in (labels if len(models) > 1 else labels[1:])]
+        # Nobody comes between this look and the call.
+        return models is self.models_ and learn_each_named(models, x, targets, 1.0)
+
+    def _learn_one(self, x: dict[Any, Any], y: Any, w: float) -> None:
+        """By the thread that has the gate: the class of a row may be new."""
         weight = 1.0 if w is ONE else _weight(w)
         y = y.item() if isinstance(y, np.generic) else y
         known = y in self.classes_
@@ -149,16 +168,15 @@ class WideClassifier(_Named, base.Classifier):
     def _add_class(self, y: Any) -> None:
         if y is None or y != y or not isinstance(y, Hashable):
             raise ValueError(f"y={y!r} is not a class label: use a string, a number or a bool; nothing was learnt.")
-        if len(self.classes_) == 2:
-            self.models_ = [self.models_[0].mirrored(), self.models_[0]]
+        models = [self.models_[0].mirrored(), *self.models_] if len(self.classes_) == 2 else self.models_
         if len(self.classes_) >= 2:
-            self.models_.append(self._new_model(Binomial()))
-        self.classes_.append(y)
-        self._pair = self._two()
+            models = [*models, self._new_model(Binomial())]
+        self._become(behind_the_gate_of(self, models), [*self.classes_, y])
 
-    def _two(self) -> tuple[Hashable, Hashable] | None:
-        """The labels where there are two: most rows have one of these objects, and need no other look at it."""
-        return (self.classes_[0], self.classes_[1]) if len(self.classes_) == 2 else None
+    def _become(self, models: list[Wide], labels: list[Hashable]) -> None:
+        """All at once, for those who look without the gate. Where there are two labels, most rows have one of these
+        objects, and need no other look at it."""
+        vars(self).update(models_=models, classes_=labels, _pair=tuple(labels) if len(labels) == 2 else None)
 
     def predict_proba_one(self, x: dict[Any, Any], **options: Any) -> dict[Any, float]:
         """The probability of each class, given a row."""
@@ -166,20 +184,25 @@ class WideClassifier(_Named, base.Classifier):
         if pair is not None:
             mean = self.models_[0].predict_named(x)
             return {pair[0]: 1.0 - mean, pair[1]: mean}
-        if len(self.classes_) < 2:
-            return dict.fromkeys(self.classes_, 1.0)
-        means = [model.predict_named(x) for model in self.models_]
+        models, labels = self.models_, self.classes_
+        if len(labels) < 2:
+            return dict.fromkeys(labels, 1.0)
+        if len(labels) == 2:
+            return self.predict_proba_one(x)
+        means = means_named(models, x)
         total = sum(means)
         if total == 0:
-            return dict.fromkeys(self.classes_, 1.0 / len(means))
-        return {label: mean / total for label, mean in zip(self.classes_, means, strict=True)}
+            return dict.fromkeys(labels, 1.0 / len(means))
+        return {label: mean / total for label, mean in zip(labels, means, strict=True)}
 
     @property
+    @between_rows
     def coef_(self) -> dict[Hashable, dict[str, float]]:
         labels = modelled(self.classes_)
         return {label: named_coef(model) for label, model in zip(labels, self.models_, strict=False)}
 
     @property
+    @between_rows
     def intercept_(self) -> dict[Hashable, float]:
         labels = modelled(self.classes_)
         return {label: model.intercept for label, model in zip(labels, self.models_, strict=False)}
@@ -194,8 +217,7 @@ class WideClassifier(_Named, base.Classifier):
             raise KeyError("classes")
         if not all(isinstance(label, bool | int | float | str) for label in labels) or len({*labels}) < len(labels):
             raise ValueError("classes that no row can have had")
-        self.classes_ = list(labels)
-        self._pair = self._two()
+        self._become(self.models_, list(labels))
 
 
 class WideRegressor(_Named, base.Regressor):
@@ -263,6 +285,7 @@ class WideRegressor(_Named, base.Regressor):
         return self.models_[0].predict_named(x)
 
     @property
+    @between_rows
     def coef_(self) -> dict[str, float]:
         return named_coef(self.models_[0])
 

@@ -25,6 +25,7 @@ from streamlasso import checkpoint
 from streamlasso._files import write_whole
 from streamlasso.core.wide.model import Wide
 from streamlasso.core.wide.single import Single
+from streamlasso.estimators.turns import CopiedWhole, between_rows
 
 M = TypeVar("M", Wide, Single, Wide | Single)
 
@@ -89,8 +90,28 @@ def _arrays(listed: list[Any], data: bytes, start: int) -> dict[str, np.ndarray]
     return arrays
 
 
-class Saved:
+class Saved(CopiedWhole):
     """An estimator that is a file as well: subclasses give `to_bytes`, and `_from` header and arrays."""
+
+    models_: list[Any]
+
+    @property
+    def learners_(self) -> list[Any]:
+        """The models, by the name that `estimators/turns.py` has for them: one gate for all."""
+        return self.models_
+
+    @between_rows
+    def __getstate__(self) -> dict[str, Any]:
+        """With the states of the models, which are copied once; a copy of each model would take as much again."""
+        state = super().__getstate__()
+        if "models_" in state:
+            state["models_"] = [model.__reduce__() for model in state["models_"]]
+        return state
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state)
+        if "models_" in state:
+            self.models_ = [revive(*arguments) for revive, arguments in state["models_"]]
 
     def to_bytes(self) -> bytes:
         raise NotImplementedError

@@ -30,6 +30,8 @@ cdef class Wide(SparseRows):
     cdef float* spare
     cdef Py_ssize_t spare_capacity
 
+    cdef Py_ssize_t _enter_free(self, x) except -1
+    cdef double _learn_entered(self, Py_ssize_t n, double y, double weight) except? -1
     cdef Py_ssize_t _enter_named(self, x, bint remember) except -1
     cdef int _forget_names(self) except -1
     cdef int _keep_names(self, Py_ssize_t n) except -1

@@ -17,6 +17,7 @@ import numpy as np
 from cython.cimports.libc.math import fabs, sqrt
 from cython.cimports.libc.stdint import uint32_t
 from cython.cimports.libc.stdlib import free
+from cython.cimports.streamlasso.core.gate import taken
 from cython.cimports.streamlasso.core.wide.ensemble import put, resized
 from cython.cimports.streamlasso.core.wide.lanes import LANES, z_place
 from cython.cimports.streamlasso.core.wide.rows import SparseRows
@@ -87,10 +88,31 @@ class Wide(SparseRows):
 
     def learn_named(self, x, y: cython.double, weight: cython.double):
         """Learn a row with names; the eta that was predicted."""
+        n: cython.Py_ssize_t = self._enter_free(x)
+        if n >= 0:
+            return self._learn_entered(n, y, weight)
+        with self.gate:
+            return self._learn_entered(self._enter_free(x), y, weight)
+
+    def learn_if_free(self, x, y: cython.double, weight: cython.double):
+        """Learn a row with names, unless another thread has the gate; whether it did. Nobody comes between."""
+        n: cython.Py_ssize_t = self._enter_free(x)
+        if n >= 0:
+            self._learn_entered(n, y, weight)
+        return n >= 0
+
+    def _enter_free(self, x):
+        """The row becomes entries, or -2 where another thread has the gate. From here to the end of the row this one
+        keeps the GIL, which is all that others wait for; taking the gate would cost more than that."""
         n: cython.Py_ssize_t
+        if taken(self.gate):
+            return -2
         if self.names is not None:
             self._forget_names()
         n = self._enter_named(x, False)
+        return -2 if taken(self.gate) else n
+
+    def _learn_entered(self, n, y, weight):
         if self.names is not None:
             self._look(n)
             self._keep_names(n)
@@ -297,11 +319,8 @@ class Wide(SparseRows):
 
     def state(self):
         """All that the next row depends on, as arrays; between two rows, if another thread learns."""
-        while True:
-            n_seen = self.n_seen
-            found = self._state()
-            if self.n_seen == n_seen:
-                return found
+        with self.gate:
+            return self._state()
 
     def _state(self):
         nursery = (np.zeros((0, 3), dtype=np.float32), 0) if self.nursery is None else self.nursery.state
@@ -337,19 +356,39 @@ class Wide(SparseRows):
         return revive(self.settings, state, None if self.names is None else dict(self.names))
 
     def __reduce__(self):
-        return revive, (self.settings, self.state(), self.names)
+        with self.gate:
+            return revive, (self.settings, self.state(), None if self.names is None else dict(self.names))
 
 
 def learn_each_named(models, x, targets, weight):
-    """All models learn the row, each with its own target; no other thread and no signal comes between two of them.
+    """All models learn the row, each with its own target, unless another thread has the gate; whether they did. No
+    other thread and no signal comes between two of them.
 
     The first one reads it: what is left then are names, text and plain numbers, which run no Python.
     """
     first: Wide = models[0]
+    one: Wide
     first.check_named(x)
     row: dict = first.row.held
+    if taken(first.gate):
+        return False
     for model, y in zip(models, targets, strict=True):
-        model.learn_named(row, y, weight)
+        one = model
+        one._learn_entered(one._enter_free(row), y, weight)
+    return True
+
+
+def means_named(models, x):
+    """The mean of each model, given a row with names: all between the same two rows, as above."""
+    first: Wide = models[0]
+    one: Wide
+    means = []
+    first.check_named(x)
+    row: dict = first.row.held
+    for model in models:
+        one = model
+        means.append(one.family.mean_at(one.tell(one._enter_named(row, True))))
+    return means
 
 
 def revive(settings, state, names=None):

@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from streamlasso.core.gate import Gate
+
 def learn_each(
     models: Sequence[SparseRows],
     rows: tuple[Any, ...],
@@ -13,6 +15,7 @@ def learn_each(
 ) -> None: ...
 
 class SparseRows:
+    gate: Gate
     def learn(
         self,
         starts: NDArray[np.int64],

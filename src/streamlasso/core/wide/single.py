@@ -239,11 +239,8 @@ class Single(SparseRows):
 
     def state(self):
         """All that the next row depends on, as arrays; between two rows, if another thread learns."""
-        while True:
-            n_seen = self.n_seen
-            found = self._state()
-            if self.n_seen == n_seen:
-                return found
+        with self.gate:
+            return self._state()
 
     def _state(self):
         bias = [self.bias.z, self.bias.n, self.bias.dz, self.bias.dn]

@@ -374,8 +374,8 @@ def _await_forks():
 
 
 def _before_fork():
-    """One thread after the other: two that each hold what the other waits for would wait for ever. One that forks inside
-    a row does not wait for the others, which wait for the end of that row."""
+    """One thread after the other: two that each hold what the other waits for would wait for ever. One that forks
+    inside a row does not wait for the others, which wait for the end of that row."""
     global _closed
     me = PyThread_get_thread_ident()
     held = []

@@ -190,9 +190,7 @@ class Single(SparseRows):
         """lam after the row."""
         slope: cython.double = weight * self.family.slope_at(y, eta) * self.units.unit * dm
         state: cython.p_double = cython.address(self.tuner_state[0])
-        lam: cython.double = self.tuner.move(
-            self.lam, slope, fabs(dm), self.lam_max, state, self.tuner_state.shape[0]
-        )
+        lam: cython.double = self.tuner.move(self.lam, slope, fabs(dm), self.lam_max, state, self.tuner_state.shape[0])
         if self.tuner.clamped:
             lam = min(max(lam, 0.0), self.lam_max)
         self.lam = lam

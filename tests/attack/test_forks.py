@@ -242,6 +242,28 @@ print("done")
     assert ran(code) == "done"
 
 
+def test_a_child_that_drops_its_models_leaves_those_of_its_parent_on_disk():
+    """It removed the folder of its parent."""
+    code = """
+import gc, pathlib, tempfile
+tempfile.tempdir = tempfile.mkdtemp()
+X = rng.normal(size=(200, 5)); keys = np.arange(200) % 20
+models = KeyedRegressor(RAPRegressor(tuner="logrms"), max_keys=3).partial_fit(X, X[:, 0], keys)
+pid = os.fork()
+if pid == 0:
+    del models
+    gc.collect()
+    os._exit(0)
+os.waitpid(pid, 0)
+there = len(list(pathlib.Path(tempfile.tempdir).iterdir()))
+del models
+gc.collect()
+print(there, len(list(pathlib.Path(tempfile.tempdir).iterdir())))
+os.rmdir(tempfile.tempdir)
+"""
+    assert ran(code) == "1 0"
+
+
 def test_a_fork_waits_for_a_call_that_began_behind_a_reader():
     code = """
 from streamlasso.core.gate import Gate
@@ -319,6 +341,34 @@ learner.join()
 print(errors)
 """
     assert ran(code) == "[]"
+
+
+def test_several_threads_fork_while_several_models_learn():
+    """One held what the other waited for, and both waited for ever."""
+    code = """
+sys.setswitchinterval(1e-5)
+X = rng.normal(size=(40, 5))
+end = time.time() + 4.0
+def learn(n):
+    while time.time() < end:
+        model = RAPRegressor()
+        for _ in range(5):
+            model.partial_fit(X[:n], X[:n, 0])
+def fork():
+    while time.time() < end:
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+threads = [threading.Thread(target=learn, args=(n,)) for n in (3, 20, 37)]
+threads += [threading.Thread(target=fork) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print("over")
+"""
+    assert ran(code) == "over"
 
 
 def test_a_fork_that_fails_lets_all_go_on():

@@ -113,3 +113,16 @@ def test_a_model_that_rests_takes_another_state(p):
     state["active.members"][:2] = 0
     with pytest.raises(ValueError, match="active"):
         learner.restore(state)
+
+
+def test_asking_for_lam_in_the_first_rows_changes_nothing():
+    """Features without penalty entered in another order, and the last digits of all that followed were others."""
+    X, y = rows(0, 200)
+    X[:6, 0] = X[:3, 1] = 1.0
+    asked, saved, never = (RAPRegressor(penalty_factor=[0.0, 0.0, 0.0, 1.0, 1.0]) for _ in range(3))
+    for i in range(len(X)):
+        for model in (asked, saved, never):
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+        assert asked.learners_[0].lam_max >= 0.0
+        saved = RAPRegressor.from_bytes(saved.to_bytes())
+    assert asked.to_bytes() == saved.to_bytes() == never.to_bytes()

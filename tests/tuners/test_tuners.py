@@ -8,6 +8,7 @@ import pytest
 from oracles.mixtures import COMPETITIONS, COMPOSED
 from oracles.replay import learner, run
 from streamlasso import families, tuners
+from streamlasso.core.learner import Learner
 from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
@@ -105,3 +106,29 @@ def test_it_is_a_value(tuner):
     copy = pickle.loads(pickle.dumps(tuner))
     assert copy == tuner and hash(copy) == hash(tuner) and repr(copy) == repr(tuner)
     assert eval(repr(tuner), vars(tuners)) == tuner
+
+
+def test_a_state_that_is_too_short_is_refused():
+    """It ended the process."""
+    for short in ([], [0.0]):
+        with pytest.raises(ValueError, match="LogRMS needs 2"):
+            LogRMS().update(0.5, 1.0, 1.0, 1.0, short)
+
+
+def test_a_tuner_whose_state_grows_while_it_is_used_gets_the_numbers_that_there_are():
+    """It got those beyond its own, and wrote over them."""
+
+    class Grows(Tuner):
+        n_state = 2
+
+        def update(self, lam, slope, norm, lam_max, state):
+            lengths.add(len(state))
+            state[:] += 1.0
+            type(self).n_state = 5000
+            return 0.1 * lam_max
+
+    lengths = set()
+    one = Learner(3, family=Gaussian(), tuner=Grows(), **BASE)
+    one.learn(np.random.default_rng(0).normal(size=(50, 3)), np.arange(50.0))
+    assert lengths == {2}
+    assert len(one.state()["tuner"]) == 2

@@ -744,7 +744,7 @@ class ActiveSet(Factor):
         twice: cython.ulonglong = 0
         seen: cython.ulonglong = 0
         bit: cython.ulonglong
-        resting: cython.pointer[cython.schar] = self.scratch.resting
+        resting: cython.pointer[cython.schar]
         members: cython.pointer[cython.const[cython.Py_ssize_t]] = tape.indices(self.members, k, 0, self.p)
         tape.doubles(self.b, k, FINITE)
         tape.doubles(self.sign, k, SIGN)
@@ -758,6 +758,8 @@ class ActiveSet(Factor):
                 twice |= seen & bit
                 seen |= bit
         else:
+            # With so many features the scratch space is never with others.
+            resting = self.scratch.resting
             for i in range(k):
                 twice |= resting[members[i]]
                 resting[members[i]] = True

@@ -374,16 +374,23 @@ def _await_forks():
 
 
 def _before_fork():
+    """One thread after the other: two that each hold what the other waits for would wait for ever. One that forks
+    inside a row does not wait for the others, which wait for the end of that row."""
     global _closed
+    me = PyThread_get_thread_ident()
     held = []
-    _forking.setdefault(PyThread_get_thread_ident(), []).append(held)
+    while any(thread != me for thread in list(_forking)) and not any(gate.mine() for gate in list(_learning)):
+        time.sleep(0.0005)
+    _forking.setdefault(me, []).append(held)
     left = True
-    while left:
-        left = [gate for gate in _learning if not gate.mine()]
-        for gate in left:
-            gate.hold()
-            held.append(gate)
-    _closed += 1
+    try:
+        while left:
+            left = [gate for gate in list(_learning) if not gate.mine()]
+            for gate in left:
+                gate.hold()
+                held.append(gate)
+    finally:
+        _closed += 1
 
 
 def _after_fork():

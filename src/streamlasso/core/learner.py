@@ -201,7 +201,7 @@ class Learner(Engine):
         before: cython.double = self.lam
         if self.objective.n_slope > 0 and isfinite(slope):
             self.lam = self.tuner.move(
-                self.lam, slope, self.objective.norm, self.objective.lam_max, self.tuner_state.at
+                self.lam, slope, self.objective.norm, self.objective.lam_max, self.tuner_state.at, self.n_tuner
             )
             if isnan(self.lam) or (not self.clamped and not 0.0 <= self.lam < INFINITY):
                 self._refuse_lam(before)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import mkdtemp
 
 #: Rows in one question: SQLite takes no more variables than this at a time.
 AT_ONCE = 500
@@ -20,9 +22,10 @@ class Spill:
     """Bytes by number, in an SQLite file that goes when this does; its loss loses nothing that was saved."""
 
     def __init__(self) -> None:
-        self._folder = TemporaryDirectory(prefix="streamlasso-", ignore_cleanup_errors=True)
-        self._opened = sqlite3.connect(Path(self._folder.name) / "models.sqlite", check_same_thread=False)
         self._process = os.getpid()
+        folder = mkdtemp(prefix="streamlasso-")
+        weakref.finalize(self, _remove, folder, self._process)
+        self._opened = sqlite3.connect(Path(folder) / "models.sqlite", check_same_thread=False)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("PRAGMA synchronous = OFF")
         self._database.execute("CREATE TABLE models (place INTEGER PRIMARY KEY, data BLOB NOT NULL)")
@@ -46,3 +49,9 @@ class Spill:
     def drop(self, places: list[int]) -> None:
         with self._database:
             self._database.executemany("DELETE FROM models WHERE place = ?", [(place,) for place in places])
+
+
+def _remove(folder: str, process: int) -> None:
+    """Not by a child: the folder is its parent's."""
+    if process == os.getpid():
+        shutil.rmtree(folder, ignore_errors=True)

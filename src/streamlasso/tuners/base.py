@@ -43,12 +43,13 @@ class Tuner(Part):
         """The lam to start from, or None to leave it to the estimator."""
         return None
 
-    def move(self, lam, slope, norm, lam_max, state):
-        """`update`, for compiled code; built-in tuners have it the other way round."""
+    def move(self, lam, slope, norm, lam_max, state, n):
+        """`update`, for compiled code; built-in tuners have it the other way round. There are n numbers in `state`,
+        whatever `n_state` is by now."""
         with cython.gil:
-            numbers = copied(state, max(self.n_state, 1))
+            numbers = copied(state, n)
             lam = self.update(lam, slope, norm, lam_max, numbers)
-            fill(state, len(numbers), numbers)
+            fill(state, n, numbers)
             return lam
 
     get_params, set_params, __sklearn_clone__ = _parts.get_params, _parts.set_params, _parts.clone
@@ -66,4 +67,7 @@ class Tuner(Part):
         """The new lam."""
         self.check()
         numbers: cython.double[::1] = np.asarray(state, dtype=float)
-        return self.move(lam, slope, norm, lam_max, cython.address(numbers[0]) if len(numbers) > 0 else cython.NULL)
+        n: cython.Py_ssize_t = numbers.shape[0]
+        if n < self.n_state:
+            raise ValueError(f"state has {n} numbers; {type(self).__name__} needs {self.n_state}")
+        return self.move(lam, slope, norm, lam_max, cython.address(numbers[0]) if n > 0 else cython.NULL, n)

@@ -33,5 +33,5 @@ class Fixed(Tuner):
     def settings(self):
         return {"lam": self.lam}
 
-    def move(self, lam, slope, norm, lam_max, state):
+    def move(self, lam, slope, norm, lam_max, state, n):
         return self.lam

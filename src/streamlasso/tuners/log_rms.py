@@ -38,7 +38,7 @@ class LogRMS(Tuner):
     def settings(self):
         return {"step_size": self.step_size}
 
-    def move(self, lam, slope, norm, lam_max, state):
+    def move(self, lam, slope, norm, lam_max, state, n):
         d: cython.double = lam * slope
         state[0] = hypot(sqrt(RMS_DECAY) * state[0], sqrt(1.0 - RMS_DECAY) * d)
         state[1] = RMS_DECAY * state[1] + (1.0 - RMS_DECAY)

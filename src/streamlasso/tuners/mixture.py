@@ -85,7 +85,7 @@ class Mixture(Tuner):
             "carry": self.carry,
         }
 
-    def move(self, lam, slope, norm, lam_max, state):
+    def move(self, lam, slope, norm, lam_max, state, n):
         return lam
 
 

@@ -28,5 +28,5 @@ class SGD(Tuner):
     def settings(self):
         return {"step_size": self.step_size}
 
-    def move(self, lam, slope, norm, lam_max, state):
+    def move(self, lam, slope, norm, lam_max, state, n):
         return lam - self.step_size * slope

@@ -29,6 +29,7 @@ cdef class Path(LeastSquares):
     cdef Py_ssize_t mark(self, const double* weight, signed char* used) noexcept nogil
     cdef void add_coef(self, const double* weight, double* model) noexcept nogil
     cdef int look(self) except -1 nogil
+    cdef void _clear_null(self) noexcept nogil
     cdef void _follow(self, double* z) noexcept nogil
     cdef double _row_leverage(self, const double* x, double y, double weight) except? -1 nogil
     cdef double _leverage(self, const double* x) noexcept nogil

@@ -133,6 +133,7 @@ class Path(LeastSquares):
     def forget(self):
         k: cython.Py_ssize_t
         LeastSquares.forget(self)
+        self._clear_null()
         for k in range(self.n):
             self.lam[k] = 0.0
             self.intercepts[k] = 0.0
@@ -227,14 +228,21 @@ class Path(LeastSquares):
         return 0
 
     def look(self):
-        """lam of a memory that has but its first rows, when it is asked for: no solution depends on it. It is asked for
-        before the scratch space is given away; without that, no row has come since."""
+        """lam of a memory that has but its first rows, when it is asked for: no solution depends on it, nor on whether
+        it was. It is asked for before the scratch space is given away; without that, no row has come since."""
         k: cython.Py_ssize_t
         if self.active.scratch is not None and 0 < self.n_seen < FIRST_ROWS:
             self.measure()
+            self._clear_null()
             for k in range(self.n):
                 self.lam[k] = self.lam_max
         return 0
+
+    def _clear_null(self):
+        """The order in which features without penalty enter is one of the last digits, and begins with the first row
+        that is solved."""
+        if self.n_free > 0:
+            self.null.reset()
 
     def _none_due(self, weight):
         """The age of a solution that has to be solved again becomes 0; whether there is none."""

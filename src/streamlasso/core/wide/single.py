@@ -189,9 +189,8 @@ class Single(SparseRows):
     def _move(self, y, eta, dm, weight):
         """lam after the row."""
         slope: cython.double = weight * self.family.slope_at(y, eta) * self.units.unit * dm
-        lam: cython.double = self.tuner.move(
-            self.lam, slope, fabs(dm), self.lam_max, cython.address(self.tuner_state[0])
-        )
+        state: cython.p_double = cython.address(self.tuner_state[0])
+        lam: cython.double = self.tuner.move(self.lam, slope, fabs(dm), self.lam_max, state, self.tuner_state.shape[0])
         if self.tuner.clamped:
             lam = min(max(lam, 0.0), self.lam_max)
         self.lam = lam

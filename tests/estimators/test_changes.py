@@ -108,12 +108,17 @@ def test_rows_by_name_tell_too(stream):
 
 
 def test_models_of_several_classes_each_have_theirs():
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(900, 3))
-    shifted = np.where(np.arange(900)[:, None] < 600, X, np.roll(X, 1, axis=1))
-    y = np.array(["p", "q", "r"])[np.argmax(3 * shifted + rng.gumbel(size=(900, 3)), axis=1)]
-    found = RAPClassifier().fit(X, y).changes_
-    assert {change.label for change in found if change.detected >= 600} == {"p", "q", "r"}
+    """Of four streams, in which each of the three models has a change: one may be missed, and none is made up."""
+    n_found = 0
+    for seed in range(1, 5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(900, 3))
+        shifted = np.where(np.arange(900)[:, None] < 600, X, np.roll(X, 1, axis=1))
+        y = np.array(["p", "q", "r"])[np.argmax(3 * shifted + rng.gumbel(size=(900, 3)), axis=1)]
+        changes = RAPClassifier().fit(X, y).changes_
+        assert all(change.detected >= 600 for change in changes)
+        n_found += len({change.label for change in changes} & {"p", "q", "r"})
+    assert n_found >= 11
 
 
 @pytest.mark.parametrize("value", [-1.0, float("nan"), 1000.0, "often", True])

@@ -14,6 +14,9 @@ MOVED, LARGE = 1.1, 2.0
 #: Another penalty is selected where lam/lam_max is beyond this ratio: those of neighbouring penalties differ by more,
 #: and that of one penalty drifts by less, as the rows of a memory grow.
 SWITCHED = 1.3
+#: The rows of a young memory grow faster, and its lam is as old as its last solution. There it is the power of the
+#: number of rows that tells: powers are .2 apart, or more.
+OTHER_POWER = 0.19
 #: Large moves that a report explains.
 MOST_MOVES = 5
 
@@ -49,7 +52,7 @@ def took_over(t: np.ndarray, lam: np.ndarray, lam_max: np.ndarray, since: np.nda
     switched = [
         k
         for k in range(1, i + 1)
-        if since[k] != since[k - 1] or (share[k - 1] > 0 and _moved(share[k - 1], share[k], SWITCHED))
+        if since[k] != since[k - 1] or _other_penalty(share[k - 1 : k + 1], since[k], t[k - 1 : k + 1])
     ]
     k = switched[-1] if switched else 0
     now = f" and is {number(lam[i])} now{_followed(lam_max[k], lam_max[i])}" if _moved(lam[k], lam[i]) else ""
@@ -61,6 +64,16 @@ def took_over(t: np.ndarray, lam: np.ndarray, lam_max: np.ndarray, since: np.nda
         size = "larger" if share[k] > share[k - 1] else "smaller"
         return f"{change}: of the models that {_began(since[k])}, one with a {size} penalty is selected {rows}"
     return f"{change}: a model that {_began(since[k])} is selected {rows}; before, one that {_began(since[k - 1])}"
+
+
+def _other_penalty(share: np.ndarray, since: int, t: np.ndarray) -> bool:
+    """Whether two rows one after the other have another penalty; `share`: lam / lam_max."""
+    if not share[0] > 0:
+        return False
+    if since == 0 or not share[1] > 0:
+        return _moved(share[0], share[1], SWITCHED)
+    before, after = -np.log(share) / np.log(np.maximum(t + 1 - since, 2))
+    return bool(abs(after - before) > OTHER_POWER)
 
 
 def _followed(before: float, after: float) -> str:

@@ -52,7 +52,7 @@ class RAPRegressor(RAP, base.MiniBatchRegressor):
     >>> from streamlasso.river import RAPRegressor
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.200919
+    MAE: 0.201163
     >>> best = model.selected_
     >>> [best.coef.names[j] for j in best.support]
     ['gallup', 'ipsos', 'rasmussen']

@@ -8,10 +8,10 @@ from cython.cimports.streamlasso.tuners.base import Tuner
 
 from streamlasso.core.part import is_number
 
-#: The best penalty falls like n^-1/2, more or less: the powers are quarters around that. Below lam_max / n a penalty
+#: The best penalty falls like n^-1/2, more or less: the powers lie densest around that. Below lam_max / n a penalty
 #: weighs less than one row. Numbers may be so exact that it is still too large; classes, whose noise nobody can make
 #: smaller, are not.
-POWERS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.4, 1.8)
+POWERS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.2, 1.8)
 POWERS_OF_CLASSES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 #: Memories of 20, 100 and 500 rows, beside the one that never forgets.
 FACTORS = (0.95, 0.99, 0.998)
@@ -29,7 +29,7 @@ class Mixture(Tuner):
     ----------
     powers : tuple of float, default=None
         With n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response. None is 0,
-        .25, .5, .75, 1, 1.4 and 1.8, and for classes 0, .2, ..., 1.
+        .2, .4, .6, .8, 1.2 and 1.8, and for classes 0, .2, ..., 1.
     factors : tuple of float, default=(.95, .99, .998)
         A memory with each of these forgetting factors, beside one that never forgets.
     starts : int, default=4

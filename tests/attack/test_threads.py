@@ -202,7 +202,7 @@ def many(kind):
     return np.tile(X, (n, 1)), np.tile(y, n)
 
 
-def interrupted(learn, after=0.3):
+def interrupted(learn, after=0.6):
     """What Ctrl-C does to a call; None if it came too late."""
     timer = threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

@@ -132,9 +132,9 @@ def test_effective_size_is_the_weight_remembered():
 @pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 def test_predict_is_the_mean_at_eta(family):
     """But for the rows for which the default holds back a memory that has seen nothing like them: a class or a count
-    says less than a number, so with 60 rows more of them are held."""
-    X = rows()
-    most = 0.95 if type(family) is Gaussian else 0.65
+    says less than a number, so more of them are held. (Of 60 rows more than of 120.)"""
+    X = rows(120)
+    most = 0.95 if type(family) is Gaussian else 0.9
     for tuner, share in ((Mixture(carry=False, factors=(), starts=0), 1.0), (Mixture(carry=False), most)):
         model = RAPRegressor(family=family, tuner=tuner).fit(X, responses(family, X))
         eta = model.intercept_ + X @ model.coef_

@@ -24,8 +24,9 @@ from streamlasso.keyed import KeyedRegressor
 from streamlasso.network import StreamingNetwork
 from streamlasso.river import WideClassifier as WideNamedClassifier
 from streamlasso.river import WideRegressor as WideNamed
-from streamlasso.tuners import Fixed, LogRMS, Tuner
+from streamlasso.tuners import Fixed, LogRMS
 from streamlasso.wide import WideClassifier
+from support.plain import PlainGaussian, PlainSGD
 
 N, P = 400, 5
 rng = np.random.default_rng(0)
@@ -298,8 +299,6 @@ def test_a_signal_handler_may_use_the_model(tmp_path):
 
 
 def test_a_family_that_asks_its_own_model_is_refused_not_left_waiting():
-    from support.plain import PlainGaussian
-
     class Curious(PlainGaussian):
         def loss(self, y, eta):
             if curious:
@@ -441,15 +440,6 @@ def test_a_wide_model_is_saved_between_two_rows():
 NAMED = [dict(zip("abcde", row, strict=True)) for row in X.tolist()]
 
 
-class PlainTuner(Tuner):
-    """In Python, so that other threads run, and fork, inside a row."""
-
-    name = "plain"
-
-    def update(self, lam, gradient, scale, lam_max, state):
-        return lam - 0.01 * gradient
-
-
 def learn_columns(model, a, b):
     """Rows, and at times a batch."""
     for t in range(a, b, 4):
@@ -471,7 +461,8 @@ def named_with_the_same_key(**settings):
 WIDE = {
     "columns": (WideClassifier, learn_columns, 4, lambda model: model.predict_proba(X[:3]).tobytes()),
     "columns and a tuner": (
-        lambda: WideClassifier(tuner=PlainTuner()),
+        # In Python, so that other threads run, and fork, inside a row.
+        lambda: WideClassifier(tuner=PlainSGD(0.01)),
         learn_columns,
         4,
         lambda model: model.predict_proba(X[:3]).tobytes(),

@@ -2,18 +2,16 @@
 
 Every comparison has several rounds. In a round each model in turn learns the same 2,000 rows and continues from its
 last round; what is measured is the CPU time of the process per row, on one thread. The ratio is the median over the
-rounds, and so are the times beside it. The first round is a warm-up, untimed. Of two threads the time that passes is
-measured, which says something on a quiet machine only.
+rounds, and so are the times beside it. The first round is a warm-up, untimed.
 """
 
 import argparse
 import gc
 import itertools
-import os
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
-from time import perf_counter_ns, process_time_ns
+from time import process_time_ns
 
 import numpy as np
 import psutil
@@ -287,30 +285,6 @@ def classes(rounds: int) -> Iterator[Line]:
     yield at_most("one logistic LogRMS() vs the Gaussian one", 20, times, 8)
 
 
-def on_threads(n_threads: int, model: RAPRegressor) -> Contender:
-    """The nanoseconds that pass, with so many threads for a row."""
-
-    def learn(X: np.ndarray, y: np.ndarray) -> int:
-        with threadpool_limits(n_threads, user_api="streamlasso"):
-            start = perf_counter_ns()
-            model.partial_fit(X, y)
-            return perf_counter_ns() - start
-
-    return learn
-
-
-def two_threads(rounds: int) -> Iterator[Line]:
-    """The same model on one thread and on two."""
-    if (os.cpu_count() or 1) < 2:
-        return
-    for p in (100, 200, 400):
-        for family, seen_as in (("gaussian", lambda learn: learn), ("binomial", as_classes)):
-            two, one = (seen_as(on_threads(n, RAPRegressor(family))) for n in (2, 1))
-            times = time_both(two, one, p, rounds, FEW_ROWS)
-            ratio = np.median(times[:, 1] / times[:, 0])
-            yield line(f"two threads vs one, {family}, time that passes", p, times, f"{ratio:.2f} times faster")
-
-
 def state(p: int = 100) -> Iterator[Line]:
     """What a checkpoint of the default holds."""
     X, y = next(batches(p, FEW_ROWS))
@@ -380,7 +354,6 @@ def main() -> None:
             *mixtures(rounds),
             *default_against_rank_one_update(rounds),
             *classes(rounds),
-            *two_threads(rounds),
             *state(),
             *memory(100_000 if quick else 1_000_000),
         ]

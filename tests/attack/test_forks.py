@@ -17,12 +17,10 @@ os.register_at_fork(before=lambda: [each() for each in late])
 import numpy as np
 import streamlasso.river
 from streamlasso import RAPRegressor
-from streamlasso.core import two_cores
 from streamlasso.keyed import KeyedRegressor
 from streamlasso.network import StreamingNetwork
 from streamlasso.tuners import Tuner
 from streamlasso.wide import WideClassifier
-two_cores.set_n_threads(2)
 rng = np.random.default_rng(0)
 
 def bits(model):
@@ -52,17 +50,7 @@ make = lambda: RAPRegressor().partial_fit(X[:5], y[:5])
 learn = lambda model, a, b: model.partial_fit(X[a:b], y[a:b])
 state = lambda model: (model.n_seen_, bits(model))
 """,
-    "rows of two threads": """
-X = rng.normal(size=(400, 130)); y = X[:, 0] + rng.normal(size=400)
-rows = [dict(enumerate(row)) for row in X.tolist()]
-def learn(model, a, b):
-    for row, target in zip(rows[a:b], y[a:b].tolist()):
-        model.learn_one(row, target)
-    return model
-make = lambda: learn(streamlasso.river.RAPRegressor(), 0, 5)
-state = lambda model: (model.n_seen_, bits(model))
-""",
-    "classes of two threads": """
+    "classes": """
 X = rng.normal(size=(200, 130)); y = np.digitize(X[:, 0], [-0.5, 0.5])
 rows = [dict(enumerate(row)) for row in X.tolist()]
 def learn(model, a, b):

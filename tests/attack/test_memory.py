@@ -15,11 +15,9 @@ import numpy as np
 import streamlasso.river, streamlasso.wide
 from scipy import sparse
 from streamlasso import RAPClassifier, RAPRegressor
-from streamlasso.core import two_cores
 from streamlasso.keyed import KeyedRegressor
 from streamlasso.network import StreamingNetwork
 from streamlasso.tuners import Fixed
-two_cores.set_n_threads(1)
 rng = np.random.default_rng(0)
 
 def with_little_memory(extra, work):

@@ -50,8 +50,7 @@ DEPENDENT = cython.declare(cython.double, 1e-12)
 #: Where refinement stalls, rounding errors larger by this factor are accepted; beyond it the block is singular.
 ILL_CONDITIONED = cython.declare(cython.double, 100.0)
 
-#: Up to as many features, models have scratch space in common: it would be a good part of their memory. Groups of a
-#: mixture then learn one after the other; with more features they may learn at the same time.
+#: Up to as many features, models have scratch space in common: it would be a good part of their memory.
 MOST_SHARED = 64
 #: Scratch spaces that nobody uses now, by their number of features; one for each thread that learns is enough.
 MOST_SPARE = 8

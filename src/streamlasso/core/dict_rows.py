@@ -5,7 +5,6 @@ import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
 from cython.cimports.streamlasso.core.engine import Engine
-from cython.cimports.streamlasso.core.gate import Gate
 
 from streamlasso.core.record import RECORD
 from streamlasso.core.values import LARGEST
@@ -135,18 +134,10 @@ class DictRows:
         learner: Engine
         for k in range(len(learners)):
             self._fit(learners[k])
-        learner = learners[0]
-        # A learner that is divided gives the GIL away: a fork must not come between two of them.
-        gate: Gate = learner.gate
-        watched: cython.bint = learner.divides and gate.watch()
-        try:
-            for k in range(len(learners)):
-                learner = learners[k]
-                self.y[0] = targets[k]
-                learner.take(self.x, self.y, self.w, self.note)
-        finally:
-            if watched:
-                gate.unwatch()
+        for k in range(len(learners)):
+            learner = learners[k]
+            self.y[0] = targets[k]
+            learner.take(self.x, self.y, self.w, self.note)
         return 0
 
     def weigh(self, weight):

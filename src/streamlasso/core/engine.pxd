@@ -15,8 +15,6 @@ cdef class Engine(Stateful):
     cdef readonly Py_ssize_t p
     cdef Py_ssize_t batch_size
     cdef readonly bint compiled
-    #: Do two threads learn a row together?
-    cdef bint divides
     #: Is S at the same place of all states, so that it may stay there while rows are learnt?
     cdef bint in_place
     cdef public Gate gate
@@ -24,9 +22,6 @@ cdef class Engine(Stateful):
     cdef public int code
 
     cdef int take(self, const double[:, ::1] x, const double[::1] y, const double[::1] w, double[:, ::1] record) except -1
-    cdef int _take(
-        self, const double[:, ::1] x, const double[::1] y, const double[::1] w, double[:, ::1] record
-    ) except -1 nogil
     cdef int wake(self) except -1
     cdef int rest(self) except -1
     cdef int _step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil

@@ -192,33 +192,23 @@ class Engine(Stateful):
         )
 
     def take(self, x, y, w, record):
-        """`learn` for one row in arrays that are at hand already; what it costs to wrap new ones is what it saves.
-
-        A second thread that helps may want the GIL, to look whether -1 is an error, so it is not held meanwhile.
-        """
+        """`learn` for one row in arrays that are at hand already; what it costs to wrap new ones is what it saves."""
         if not self.compiled:
             self.learn(x, y, w)
             return 0
-        self.gate.begin(not self.divides)
+        self.gate.begin(True)
         try:
             self.wake()
-            if self.divides:
-                with cython.nogil:
-                    self._take(x, y, w, record)
-            else:
-                self._take(x, y, w, record)
+            self.step(
+                1,
+                cython.address(x[0, 0]),
+                cython.address(y[0]),
+                cython.address(w[0]),
+                as_records(cython.address(record[0, 0])),
+            )
         finally:
             self.gate.end()
         return 0
-
-    def _take(self, x, y, w, record):
-        return self.step(
-            1,
-            cython.address(x[0, 0]),
-            cython.address(y[0]),
-            cython.address(w[0]),
-            as_records(cython.address(record[0, 0])),
-        )
 
     def step(self, n, X, y, w, out):
         """`_step`, what the errors were, and whether they say that the stream has changed."""

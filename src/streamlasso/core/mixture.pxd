@@ -5,9 +5,9 @@ from streamlasso.core.bounds cimport Bounds
 from streamlasso.core.calibration cimport Calibration
 from streamlasso.core.carry cimport Carry
 from streamlasso.core.choice cimport Choice
-from streamlasso.core.division cimport Division
 from streamlasso.core.engine cimport Engine
 from streamlasso.core.experience cimport Experience
+from streamlasso.core.experts.base cimport Batch
 from streamlasso.core.noise cimport Noise
 from streamlasso.core.pointers cimport Doubles, Pointers
 from streamlasso.core.relevance cimport Relevance
@@ -23,7 +23,6 @@ cdef class MixtureLearner(Engine):
     cdef readonly Py_ssize_t M
     cdef Py_ssize_t n
     cdef Doubles room
-    cdef Division division
     cdef Noise noise
     cdef Experience experience
     cdef Average average
@@ -63,6 +62,7 @@ cdef class MixtureLearner(Engine):
     cdef double* _scratch(self) except NULL nogil
     cdef double _own_eta(self, const double* x, double* row) except? -1 nogil
     cdef int _learn_all(self, Py_ssize_t n) except -1 nogil
+    cdef int _learn_groups(self, Batch* batch) except -1 nogil
     cdef int _restart_in_turn(self) except -1 nogil
     cdef int _restart(self, Py_ssize_t m, Py_ssize_t every) except -1 nogil
     cdef int _predict_all(self, const double* row, double* etas) except -1 nogil

@@ -31,7 +31,6 @@ from cython.cimports.streamlasso.core.calibration import Calibration
 from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
 from cython.cimports.streamlasso.core.changes import Changes
 from cython.cimports.streamlasso.core.choice import Choice
-from cython.cimports.streamlasso.core.division import Division
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experience import Experience
 from cython.cimports.streamlasso.core.experts.base import Batch, Experts
@@ -101,8 +100,6 @@ class MixtureLearner(Engine):
         self.M = len(self.experts)
         self.shares = Shares([group.n for group in self.experts])
         self.n = self.shares.n
-        self.division = Division(self.p, self.each, self.shares, self.compiled)
-        self.divides = self.division.divides
         # A ridge is left behind in the scratch space, and that is kept.
         self.lends = self.p <= MOST_SHARED and settings["penalty"].l1_ratio == 1.0
         self.asleep = False
@@ -312,11 +309,10 @@ class MixtureLearner(Engine):
         batch.X = self.rows
         batch.y = self.targets
         batch.w = self.weight
-        batch.etas = self.etas
         batch.stride = self.n
         batch.eta_low = self.bounds.eta_low if bounded else -INFINITY
         batch.eta_high = self.bounds.eta_high if bounded else INFINITY
-        self.division.learn(cython.address(batch))
+        self._learn_groups(cython.address(batch))
         for i in range(n):
             if self.weight[i] > 0.0:
                 self.experience.see(self.shares.alive, self.targets[i])
@@ -325,6 +321,16 @@ class MixtureLearner(Engine):
                 self.stream.add(self.rows + i * self.p, self.targets[i], self.weight[i])
                 self.n_seen += 1
                 self._restart_in_turn()
+        return 0
+
+    def _learn_groups(self, batch):
+        """Each that is there, with the predictions and the weights of its own experts."""
+        m: cython.Py_ssize_t
+        for m in range(self.M):
+            if self.shares.alive[m]:
+                batch.etas = self.etas + self.shares.first[m]
+                batch.weight = self.shares.total + self.shares.first[m]
+                cython.cast(Experts, self.each.at[m]).learn(batch)
         return 0
 
     def _restart_in_turn(self):

@@ -31,8 +31,7 @@ class Experts(Stateful):
         return self._missing(b"predict")
 
     def learn(self, batch):
-        """Learn the rows of a batch. Where family and tuner are compiled, without ever taking the GIL, and without
-        writing to what other groups use: another thread may learn these meanwhile (`two_cores.py`)."""
+        """Learn the rows of a batch."""
         return self._missing(b"learn")
 
     def rest(self):

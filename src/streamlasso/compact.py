@@ -23,7 +23,7 @@ import numpy as np
 
 from streamlasso import families, memories, penalties, tuners
 from streamlasso.core.dict_rows import DictRows
-from streamlasso.core.groups import competing
+from streamlasso.core.groups.parts import competing
 from streamlasso.core.state import NoRoom
 from streamlasso.settings import build_learner, has_mixture
 
@@ -273,5 +273,4 @@ def _learner(build: Build, engine: dict[str, Any], state: bytes) -> Any:
 def _n_models(engine: dict[str, Any]) -> int:
     if not has_mixture(engine):
         return 1
-    stay, starts = competing(engine["memory"], engine["tuner"])
-    return len(stay) + starts
+    return len(competing(engine["memory"], engine["tuner"]))

@@ -1,17 +1,21 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The averaged model of a mixture: the coefficients of its experts, times their weights.
 
-Averaging eta is averaging coefficients, so the mixture is one linear model at every moment. To add up the models of all
-experts takes a while, and most have next to no weight. Those who look at the model after every row look at an outline,
-which leaves them out; the whole is made when it is asked for.
+Averaging eta is averaging coefficients, and what the last residuals say is linear in eta too (`carry.py`), so the
+mixture is one linear model at every moment:
+
+    b  =  sum_g gate_g [ shift_g + scale_g sum_e w_ge b_e ]
+
+To add up the models of all experts takes a while, and most have next to no weight. Those who look at the model after
+every row look at an outline, which leaves them out; the whole is made when it is asked for.
 """
 
 import cython
 import numpy as np
 from cython.cimports.libc.string import memset
-from cython.cimports.streamlasso.core.experts.base import Experts
+from cython.cimports.streamlasso.core.groups.base import Experts, Group
+from cython.cimports.streamlasso.core.hedge import Hedge
 from cython.cimports.streamlasso.core.pointers import Doubles, Pointers
-from cython.cimports.streamlasso.core.shares import Shares
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, READ, WRITE
 
@@ -23,60 +27,94 @@ OUTLINE = cython.declare(cython.double, 1e-3)
 
 @cython.cclass
 class Average(Stateful):
-    """The models of groups of experts, averaged by their shares."""
+    """The models of experts, averaged by their groups and by a gate over these."""
 
     STATE = (array("model", WITH_INTERCEPT, exchanged=np.negative),)
 
-    def __cinit__(self, p: cython.Py_ssize_t, each: Pointers, shares: Shares):
+    def __cinit__(self, p: cython.Py_ssize_t, each: Pointers, groups: Pointers, gate: Hedge):
+        m: cython.Py_ssize_t
         self.p = p
         self.each = each
-        self.shares = shares
-        self.room = Doubles(p + 1 + shares.n + (p + 7) // 8)
-        self.model = self.room.at
-        self.weights = self.model + p + 1
-        self.used = cython.cast(cython.pointer[cython.schar], self.weights + shares.n)
+        self.groups = groups
+        self.gate = gate
+        self.n = sum(experts.n for experts in each.objects)
+        self.room = Doubles(each.n + 1 + 2 * self.n + p + 1 + (p + 7) // 8)
+        self.first = cython.cast(cython.pointer[cython.Py_ssize_t], self.room.at)
+        self.total = self.room.at + each.n + 1
+        self.scaled = self.total + self.n
+        self.model = self.scaled + self.n
+        self.used = cython.cast(cython.pointer[cython.schar], self.model + p + 1)
+        for m in range(each.n):
+            self.first[m + 1] = self.first[m] + each.objects[m].n
         self.is_whole = True
+
+    def add_up(self):
+        """The weights of all experts, from those of the groups and their own in these."""
+        g: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        memset(self.total, 0, self.n * cython.sizeof(cython.double))
+        for g in range(self.groups.n):
+            for k in range(cython.cast(Group, self.groups.at[g]).n):
+                self.total[cython.cast(Group, self.groups.at[g]).first + k] += (
+                    self.gate.w[g] * cython.cast(Group, self.groups.at[g]).w[k]
+                )
 
     def outline(self):
         """The model of the experts that matter."""
         e: cython.Py_ssize_t
         most: cython.double = 0.0
-        total: cython.double = 0.0
-        weights: cython.p_double = self.weights
-        shares: cython.p_double = self.shares.total
-        for e in range(self.shares.n):
-            most = max(most, shares[e])
-        most *= OUTLINE
-        for e in range(self.shares.n):
-            weights[e] = 0.0
-            if shares[e] >= most:
-                weights[e] = shares[e]
-                total += shares[e]
-        for e in range(self.shares.n):
-            if weights[e] > 0.0:
-                weights[e] /= total
+        for e in range(self.n):
+            most = max(most, self.total[e])
         self.is_whole = False
-        return self._add_models(weights)
+        return self._add_models(OUTLINE * most)
 
     def whole(self):
         """The model of all experts."""
         if self.is_whole:
             return 0
         self.is_whole = True
-        return self._add_models(self.shares.total)
+        return self._add_models(0.0)
 
-    def _add_models(self, weights):
+    def _add_models(self, least):
+        """Those of experts with at least this weight."""
         e: cython.Py_ssize_t
+        g: cython.Py_ssize_t
+        k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         used: cython.bint
+        weight: cython.double
+        kept: cython.double = 0.0
+        shift: cython.double
+        scale: cython.double
+        for e in range(self.n):
+            kept += self.total[e] if self.total[e] >= least else 0.0
+            self.scaled[e] = 0.0
         memset(self.model, 0, (self.p + 1) * cython.sizeof(cython.double))
+        for g in range(self.groups.n):
+            shift, scale = 0.0, 1.0
+            weight = self.gate.w[g]
+            if cython.cast(Group, self.groups.at[g]).carry is not None:
+                cython.cast(Group, self.groups.at[g]).carry.linear(cython.address(shift), cython.address(scale))
+            self.model[0] += weight * shift
+            for k in range(cython.cast(Group, self.groups.at[g]).n):
+                e = cython.cast(Group, self.groups.at[g]).first + k
+                if self.total[e] >= least:
+                    self.scaled[e] += weight / kept * scale * cython.cast(Group, self.groups.at[g]).w[k]
         for m in range(self.each.n):
             used = False
-            for e in range(self.shares.first[m], self.shares.first[m + 1]):
-                used = used or weights[e] > 0.0
-            if used and self.shares.alive[m]:
-                cython.cast(Experts, self.each.at[m]).add_coef(weights + self.shares.first[m], self.model)
+            for e in range(self.first[m], self.first[m + 1]):
+                used = used or self.scaled[e] != 0.0
+            if used:
+                cython.cast(Experts, self.each.at[m]).add_coef(self.scaled + self.first[m], self.model)
         return 0
+
+    def weight_of(self, m):
+        """Of all experts that share a memory."""
+        e: cython.Py_ssize_t
+        weight: cython.double = 0.0
+        for e in range(self.first[m], self.first[m + 1]):
+            weight += self.total[e]
+        return weight
 
     def n_active(self):
         """Features that an expert uses. The ridges, which use all that vary, come last."""
@@ -84,8 +122,8 @@ class Average(Stateful):
         n: cython.Py_ssize_t = 0
         memset(self.used, 0, self.p)
         for m in range(self.each.n - 1, -1, -1):
-            if self.shares.alive[m] and n < self.p:
-                n += cython.cast(Experts, self.each.at[m]).mark(self.shares.total + self.shares.first[m], self.used)
+            if n < self.p:
+                n += cython.cast(Experts, self.each.at[m]).mark(self.total + self.first[m], self.used)
         return n
 
     def inclusion(self):
@@ -97,11 +135,11 @@ class Average(Stateful):
         choosing: cython.double = 0.0
         found = np.zeros(self.p)
         total: cython.double[::1] = found
-        only: cython.double[::1] = np.zeros(self.shares.n)
+        only: cython.double[::1] = np.zeros(self.n)
         model: cython.double[::1] = np.zeros(self.p + 1)
-        for m, group in enumerate(self.each.objects):
-            for k in range(group.n if self.shares.alive[m] and group.sparse else 0):
-                weight = self.shares.total[self.shares.first[m] + k]
+        for m, experts in enumerate(self.each.objects):
+            for k in range(experts.n if experts.sparse else 0):
+                weight = self.total[self.first[m] + k]
                 if not weight > 0.0:
                     continue
                 choosing += weight
@@ -112,7 +150,7 @@ class Average(Stateful):
 
     def model_of(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """(b0, b) of one expert."""
-        only: cython.double[::1] = np.zeros(self.shares.n)
+        only: cython.double[::1] = np.zeros(self.n)
         found = np.zeros(self.p + 1)
         model: cython.double[::1] = found
         self._write_model_of(m, k, cython.address(only[0]), cython.address(model[0]))

@@ -23,7 +23,7 @@ cdef class Experience(Stateful):
     cdef double* fades
     cdef signed char* free
 
-    cdef void see(self, const signed char* there, double y) noexcept nogil
+    cdef void see(self, double y) noexcept nogil
     cdef void _see(self, double* seen, double fade, double y) noexcept nogil
     cdef void forget(self, Py_ssize_t m) noexcept nogil
     cdef double reference(self, Py_ssize_t n, const double* weight, const double* etas) except? -1 nogil

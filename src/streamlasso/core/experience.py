@@ -61,12 +61,11 @@ class Experience(Stateful):
 
     # --- what was seen ------------------------------------------------------------------------------------------
 
-    def see(self, there, y):
-        """A response, by all groups that are there."""
+    def see(self, y):
+        """A response, by all memories."""
         m: cython.Py_ssize_t
         for m in range(self.M):
-            if there[m]:
-                self._see(self.seen + m * N_EXPERIENCE, self.fades[m], y)
+            self._see(self.seen + m * N_EXPERIENCE, self.fades[m], y)
 
     def _see(self, seen, fade, y):
         """The range of the responses; where a group forgets, it shrinks towards the newest.

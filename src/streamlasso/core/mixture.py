@@ -1,18 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Experts of several kinds, with different memories and penalties, averaged by how well they have predicted.
+"""Experts of several kinds, averaged in groups, and these averaged by how well they have predicted.
 
-1. every expert predicts the row, no further out than its group has seen (`experience.py`); the mixture's eta is their
-   average, `total_e` the weights (`shares.py`)
-2. each is evaluated on its prequential loss, in units of the noise (`noise.py`), and the weights are updated
-3. all learn the row, each with its memory and its lam
-4. every few rows a group restarts: the one with the lowest weight among those that may (`restarts.py`)
+1. every expert predicts the row, no further out than its memory has seen (`experience.py`)
+2. each group (`groups/`) averages its experts, and adds what its last residuals say of the next row (`carry.py`)
+3. the mixture's eta is the average of the groups by the weights of a gate; a class is then calibrated
+4. gate and groups are updated by the losses of what they averaged, in units of the noise (`noise.py`, `hedge.py`)
+5. all learn the row, each with its memory and its lam
 
-Averaging eta is averaging coefficients, so the mixture is one linear model at every moment (`average.py`). Only an
-expert whose eta lies further outside the bounds (`bounds.py`) than these are apart is held there: a thousandth of ten
-thousand is ten. An expert is evaluated on its own prediction, before that: its coefficients are averaged, not its
-predictions.
-
-What an expert is, is its own affair (`experts/`): here are only predictions, losses and weights.
+The gate sees averages, so no group pays for the number of experts in another. Averaging eta is averaging coefficients,
+so the mixture is one linear model at every moment (`average.py`). Only an expert whose eta lies further outside the
+bounds (`bounds.py`) than these are apart is held there: a thousandth of ten thousand is ten. An expert is evaluated on
+its own prediction, before that: its coefficients are averaged, not its predictions.
 
 **What was predicted counts.** Behind a running scaler, as river's, a row is not the same when it is learnt as when it
 was predicted: the scaler has learnt it in between. Experts are evaluated on what they predicted (`ask`), if the row
@@ -22,54 +20,40 @@ learnt is about the one that was predicted last; otherwise, as where labels come
 import cython
 import numpy as np
 from cython.cimports.cpython.mem import PyMem_RawFree, PyMem_RawMalloc
-from cython.cimports.libc.math import INFINITY, NAN, fabs
+from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.active_set import Scratch, spare, spare_scratch
 from cython.cimports.streamlasso.core.average import Average
 from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.calibration import Calibration
-from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS, Carry
+from cython.cimports.streamlasso.core.carry import N_CHOICES, N_LAGS
 from cython.cimports.streamlasso.core.changes import Changes
-from cython.cimports.streamlasso.core.choice import Choice
 from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experience import Experience
-from cython.cimports.streamlasso.core.experts.base import Batch, Experts
-from cython.cimports.streamlasso.core.kernels import dot, hold
+from cython.cimports.streamlasso.core.groups.base import Batch, Experts, Group, Judged
+from cython.cimports.streamlasso.core.hedge import Hedge
+from cython.cimports.streamlasso.core.kernels import hold
 from cython.cimports.streamlasso.core.noise import Noise
 from cython.cimports.streamlasso.core.pointers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.relevance import Relevance
-from cython.cimports.streamlasso.core.restarts import Pool, Restarts
-from cython.cimports.streamlasso.core.shares import N_SHARES, Shares
 from cython.cimports.streamlasso.core.statistics import Scaler
 from cython.cimports.streamlasso.core.tape import PENALTY, READ, WRITE
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.active_set import MOST_SHARED
 from streamlasso.core.engine import one_for_all
-from streamlasso.core.groups import all_groups, competing
+from streamlasso.core.groups import composed
 from streamlasso.core.record import STATUS
 from streamlasso.core.selected import Selected
 from streamlasso.core.state import Column, numbers
 
+#: Whole groups err together less than their experts do, and a wrong one costs more: the gate trusts a row by half.
+GATE_RATE = 0.5
+GATE_SHARE = 0.005
 #: A row is the one that was predicted last where no feature differs by more than this share of its range.
 NEARBY = cython.declare(cython.double, 0.1)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _from_the_least(n: cython.Py_ssize_t, loss: cython.p_double) -> cython.bint:
-    """Losses less the least of them; whether there is one."""
-    i: cython.Py_ssize_t
-    least: cython.double = INFINITY
-    for i in range(n):
-        least = min(least, loss[i])
-    if least < INFINITY:
-        for i in range(n):
-            loss[i] -= least
-    return least < INFINITY
 
 
 @cython.cclass
@@ -82,7 +66,6 @@ class MixtureLearner(Engine):
         *Average.STATE,
         numbers("lam", Column("all_lam"), Column("all_lam_max"), Column("all_size")),
         numbers("seen", Column("n_seen"), Column("code"), dtype=np.int64),
-        *Restarts.STATE,
     )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
@@ -94,29 +77,27 @@ class MixtureLearner(Engine):
         tuner.check()
         self.batch_size = batch_size
         self.compiled = self.family.compiled and tuner.compiled
-        quiet = {**self.settings, "false_alarms": 0.0}
-        self.experts = all_groups(n_features, quiet, *competing(memory, tuner))
-        self.each = Pointers(self.experts)
-        self.M = len(self.experts)
-        self.shares = Shares([group.n for group in self.experts])
-        self.n = self.shares.n
+        experts, groups = composed(n_features, self.settings)
+        self.experts = experts
+        self.groups = groups
+        self.each = Pointers(experts)
+        self.group = Pointers(groups)
+        self.M = len(experts)
+        self.G = len(groups)
+        priors = np.array([group.prior for group in groups])
+        self.hedge = Hedge(priors / priors.sum(), GATE_RATE, GATE_SHARE)
+        self.average = Average(self.p, self.each, self.group, self.hedge)
+        self.average.add_up()
+        self.n = self.average.n
         # A ridge is left behind in the scratch space, and that is kept.
         self.lends = self.p <= MOST_SHARED and settings["penalty"].l1_ratio == 1.0
         self.asleep = False
-        self.restarts = Restarts(self.experts, self.shares)
-        for m in range(self.restarts.n_permanent):
-            self.shares.enter(m, 0)
-        self.shares.start()
-        self.doubts = self.experts[0].first_is_empty
-        self.choice = Choice(self.shares, self.experts, self.p)
-        self.average = Average(self.p, self.each, self.shares)
         self.bounds = Bounds(self.p, self.family)
-        self.experience = Experience(self.experts, self.family, self.bounds)
+        self.experience = Experience(experts, self.family, self.bounds)
         self.noise = Noise(self.family)
         self.stream = Scaler(self.p)
         self.relevance = Relevance(self.p)
-        self.carry = Carry(self.family)
-        self.carries = tuner.carry and settings["fit_intercept"]
+        self.carries = groups[0].carry is not None
         self.calibrates = self.carries and not self.family.has_scale
         self.calibration = Calibration(self.family)
         self.is_asked = False
@@ -130,34 +111,38 @@ class MixtureLearner(Engine):
         self._make_room()
 
     def _make_room(self):
-        """For the numbers by expert and by row, in one piece."""
-        p, n, rows = self.p, self.n, self.batch_size
-        self.room = Doubles(p + 3 * n + rows * (3 + p + n + N_LAGS))
+        """For the numbers by expert, by group and by row, in one piece."""
+        p: cython.Py_ssize_t = self.p
+        n: cython.Py_ssize_t = self.n
+        G: cython.Py_ssize_t = self.G
+        rows: cython.Py_ssize_t = self.batch_size
+        self.room = Doubles(p + 3 * n + 2 * G + rows * (2 + p + n + G * N_LAGS))
         self.loss = self.room.at
-        self.pulls = self.loss + self.n
-        self.asked = self.pulls + self.n
-        self.targets = self.asked + self.p + self.n
-        self.weight = self.targets + self.batch_size
-        self.own = self.weight + self.batch_size
-        self.rows = self.own + self.batch_size
-        self.etas = self.rows + self.batch_size * self.p
-        self.lags = self.etas + self.batch_size * self.n
+        self.pulls = self.loss + n
+        self.asked = self.pulls + n
+        self.own = self.asked + p + n
+        self.carried = self.own + G
+        self.targets = self.carried + G
+        self.weight = self.targets + rows
+        self.rows = self.weight + rows
+        self.etas = self.rows + rows * p
+        self.lags = self.etas + rows * n
 
     def wake(self):
         scratch: Scratch
         if self.asleep:
             scratch = spare_scratch(self.p)
-            for group in self.experts:
-                cython.cast(Experts, group).exchange(scratch)
+            for experts in self.experts:
+                cython.cast(Experts, experts).exchange(scratch)
             self.asleep = False
         return 0
 
     def rest(self):
         scratch: Scratch = None
-        for group in self.experts:
-            cython.cast(Experts, group).rest()
+        for experts in self.experts:
+            cython.cast(Experts, experts).rest()
             if self.lends and not self.asleep:
-                scratch = cython.cast(Experts, group).exchange(None) or scratch
+                scratch = cython.cast(Experts, experts).exchange(None) or scratch
         if scratch is not None:
             self.asleep = True
             spare(scratch)
@@ -169,6 +154,7 @@ class MixtureLearner(Engine):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         seen: cython.double = 0.0
+        lags: cython.p_double
         record: cython.pointer[Record]
         if self.asleep:
             with cython.gil:
@@ -178,15 +164,13 @@ class MixtureLearner(Engine):
             for j in range(self.p):
                 self.rows[i * self.p + j] = self.bounds.clip(j, X[i * self.p + j])
             self._predict_all(self.rows + i * self.p, self.etas + i * self.n)
-            self.own[i] = self._prediction(self.etas + i * self.n, self.pulls)
-            memcpy(
-                self.lags + i * N_LAGS,
-                self.lags + (i - 1) * N_LAGS if i > 0 else self.carry.lags,
-                N_LAGS * cython.sizeof(cython.double),
-            )
-            if self.carries and i > 0:
-                self.carry.expect(self.lags + i * N_LAGS, self.own[i - 1])
-            record.eta = self._carried(self.lags + i * N_LAGS, self.own[i])
+            lags = self.lags + i * self.G * N_LAGS
+            if i == 0:
+                self._write_lags(lags)
+            else:
+                memcpy(lags, lags - self.G * N_LAGS, self.G * N_LAGS * cython.sizeof(cython.double))
+                self._expect(lags, self.own)
+            record.eta = self._prediction(self.etas + i * self.n, lags, self.pulls, self.own, self.carried)
             record.loss = self.family.loss_at(y[i], record.eta)
             record.slope = 0.0
             seen += weight_of(w, i)
@@ -195,13 +179,12 @@ class MixtureLearner(Engine):
             for i in range(n):
                 self.targets[i] = self.bounds.clip_y(y[i])
                 self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
-                if weight_of(w, i) > 0.0:
+                if weight_of(w, i) > 0.0 and self.n_seen > 0:
                     self._evaluate(i)
             self._learn_all(n)
             self.is_summarised = False
             self.average.outline()
             self.relevance.update(self.average.model + 1)
-            self.choice.update(self.relevance.effect)
         self.is_asked = False
         return 0
 
@@ -217,36 +200,6 @@ class MixtureLearner(Engine):
             out[i].status = self.code
         return 0
 
-    def _carried(self, lags, eta):
-        """eta with what the last residuals add to it; of classes, calibrated."""
-        if not self.carries:
-            return eta
-        eta = self.bounds.clip_eta(eta + self.carry.offset(lags, eta))
-        return self.calibration.of(eta) if self.calibrates else eta
-
-    def _evaluate(self, i):
-        """Update the weights, and what the residuals say, by the i-th row of the mini-batch."""
-        y: cython.double = self.targets[i]
-        own: cython.double = self.own[i]
-        carried: cython.double
-        etas: cython.p_double = self.etas + i * self.n
-        least: cython.double
-        if self.n_seen == 0:
-            return 0
-        if self.is_asked:
-            etas = self.asked + self.p
-            own = self._prediction(etas, self.pulls)
-        least = self.bounds.least_loss(y)
-        self.noise.measure(y, own, least)
-        if self.noise.dispersion > 0.0:
-            self._evaluate_experts(y, self.weight[i], least, etas)
-        if self.calibrates:
-            carried = self.bounds.clip_eta(own + self.carry.offset(self.lags + i * N_LAGS, own))
-            self.calibration.see(y, carried, self.weight[i])
-        if self.carries:
-            self._learn_carry(y, self.weight[i], least, own, self.lags + i * N_LAGS)
-        return 0
-
     def _was_asked(self, n, x):
         """Is it the row that was predicted last? A scaler that has learnt it since shows it a little differently."""
         j: cython.Py_ssize_t
@@ -257,51 +210,54 @@ class MixtureLearner(Engine):
                 return False
         return True
 
-    def _learn_carry(self, y, weight, least, eta, lags):
+    def _evaluate(self, i):
+        """Update all weights by the i-th row of the mini-batch, and what the residuals say."""
+        g: cython.Py_ssize_t
+        eta: cython.double
+        lags: cython.p_double = self.lags + i * self.G * N_LAGS
+        loss: cython.p_double = self.carried
+        row: Judged
+        row.y = self.targets[i]
+        row.weight = self.weight[i]
+        row.etas = self.asked + self.p if self.is_asked else self.etas + i * self.n
+        row.least = self.bounds.least_loss(row.y)
+        row.loss = self.loss
+        eta = self._prediction(row.etas, lags, self.pulls, self.own, self.carried)
+        self.noise.measure(row.y, eta, row.least)
+        if self.calibrates:
+            self.calibration.see(row.y, self._gated(self.carried), row.weight)
+        if self.noise.dispersion > 0.0:
+            self.noise.losses_of(self.n, row.y, row.etas, row.weight, row.least, self.loss)
+            for g in range(self.G):
+                loss[g] = self.noise.loss_of(row.y, self.carried[g], row.weight, row.least)
+                cython.cast(Group, self.group.at[g]).evaluate(cython.address(row), self.own[g], self.noise)
+            self.hedge.update(loss)
+        for g in range(self.G if self.carries else 0):
+            if cython.cast(Group, self.group.at[g]).carry is not None:
+                self._learn_carry(g, cython.address(row), lags + g * N_LAGS)
+        return 0
+
+    def _learn_carry(self, g, row, lags):
         h: cython.Py_ssize_t
+        eta: cython.double = self.own[g]
         loss: cython.double[N_CHOICES]
         if self.noise.dispersion > 0.0:
             for h in range(N_CHOICES):
-                loss[h] = self.noise.loss_of(y, self.carry.choice(h, lags, eta), weight, least)
-            self.carry.weigh(loss)
-        return self.carry.learn(lags, y, eta, weight)
-
-    def _evaluate_experts(self, y, weight, least, etas):
-        """By the losses of the experts and of the shares' averages, in units of the noise."""
-        h: cython.Py_ssize_t
-        gain: cython.double
-        empty: cython.double
-        loss: cython.p_double = self.loss
-        share_loss: cython.double[N_SHARES]
-        self.noise.losses_of(self.n, y, etas, weight, least, loss)
-        self._hold(etas, self.pulls)
-        self.shares.averages(self.pulls, share_loss)
-        gain = self._gain(y, weight, least, share_loss) if self.doubts else 0.0
-        for h in range(N_SHARES):
-            share_loss[h] = self.noise.loss_of(y, self.bounds.clip_eta(share_loss[h]), weight, least)
-        if _from_the_least(self.n, loss) and _from_the_least(N_SHARES, share_loss):
-            if self.doubts:
-                empty = self.bounds.clip_eta(self.pulls[0])
-                self.shares.doubt(gain, self.family.curvature_at(self.family.mean_at(empty), empty))
-            self.shares.update(loss, share_loss)
-        return 0
-
-    def _gain(self, y, weight, least, averages):
-        """By how much the loss of the average over shares is above that of the empty model."""
-        h: cython.Py_ssize_t
-        eta: cython.double = 0.0
-        for h in range(N_SHARES):
-            eta += self.shares.pi[h] * averages[h]
-        return self.noise.loss_of(y, self.bounds.clip_eta(eta), weight, least) - self.noise.loss_of(
-            y, self.bounds.clip_eta(self.pulls[0]), weight, least
-        )
+                loss[h] = self.noise.loss_of(
+                    row.y, cython.cast(Group, self.group.at[g]).carry.choice(h, lags, eta), row.weight, row.least
+                )
+            cython.cast(Group, self.group.at[g]).carry.weigh(loss)
+        return cython.cast(Group, self.group.at[g]).carry.learn(lags, row.y, eta, row.weight)
 
     def _learn_all(self, n):
-        """All experts learn the rows, whatever their weight; then a group may restart."""
+        """All experts learn the rows, whatever their weight; then one of those that restart may."""
         e: cython.Py_ssize_t
+        g: cython.Py_ssize_t
         i: cython.Py_ssize_t
         bounded: cython.bint = self.n_seen >= FIRST_ROWS
         batch: Batch
+        if self.n_seen == 0:
+            self._start(n)
         for i in range(n if self.linked else 0):
             for e in range(self.n):
                 self.etas[i * self.n + e] = self.bounds.clip_eta(self.etas[i * self.n + e])
@@ -312,103 +268,87 @@ class MixtureLearner(Engine):
         batch.stride = self.n
         batch.eta_low = self.bounds.eta_low if bounded else -INFINITY
         batch.eta_high = self.bounds.eta_high if bounded else INFINITY
-        self._learn_groups(cython.address(batch))
+        self._learn_experts(cython.address(batch))
         for i in range(n):
             if self.weight[i] > 0.0:
-                self.experience.see(self.shares.alive, self.targets[i])
-                self.bounds.see(self.rows + i * self.p, self.targets[i])
-                self.relevance.see(self.rows + i * self.p)
-                self.stream.add(self.rows + i * self.p, self.targets[i], self.weight[i])
-                self.n_seen += 1
-                self._restart_in_turn()
+                self._see(self.rows + i * self.p, self.targets[i], self.weight[i])
+        self.average.add_up()
         return 0
 
-    def _learn_groups(self, batch):
-        """Each that is there, with the predictions and the weights of its own experts."""
+    def _start(self, n):
+        """Those that predict from the first row on begin with what it looks like."""
+        g: cython.Py_ssize_t
+        i: cython.Py_ssize_t = 0
+        while not self.weight[i] > 0.0:
+            i += 1
+        self.stream.add(self.rows + i * self.p, self.targets[i], self.weight[i])
+        for g in range(self.G):
+            cython.cast(Group, self.group.at[g]).start(self.stream)
+        self.stream.clear()
+        return 0
+
+    def _learn_experts(self, batch):
+        """With their own predictions and weights."""
         m: cython.Py_ssize_t
         for m in range(self.M):
-            if self.shares.alive[m]:
-                batch.etas = self.etas + self.shares.first[m]
-                batch.weight = self.shares.total + self.shares.first[m]
-                cython.cast(Experts, self.each.at[m]).learn(batch)
+            batch.etas = self.etas + self.average.first[m]
+            batch.weight = self.average.total + self.average.first[m]
+            cython.cast(Experts, self.each.at[m]).learn(batch)
         return 0
 
-    def _restart_in_turn(self):
-        """One group of each kind that restarts, every few rows."""
-        i: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        pool: cython.pointer[Pool]
-        for i in range(self.restarts.n_pools):
-            pool = self.restarts.pools + i
-            m = self.restarts.due(pool, self.n_seen)
-            if m >= 0:
-                self._restart(m, pool.every)
-        return 0
-
-    def _restart(self, m, every):
-        """A group, `every` rows after the last restart of its kind. As long as the response is constant nothing can be
-        judged, and none has weight at once."""
-        turn: cython.Py_ssize_t = self.n_seen // every
-        if self.shares.alive[m]:
-            self.shares.leave(m)
-            self.choice.forget(m)
-        self.restarts.began[m] = self.n_seen
-        self.experience.forget(m)
-        if cython.cast(Experts, self.each.at[m]).begins_at_model(turn):
-            self.average.outline()
-        cython.cast(Experts, self.each.at[m]).restart(
-            self.stream,
-            self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high),
-            self.average.model,
-            turn,
-        )
-        judged: cython.bint = self.noise.dispersion > 0.0
-        self.shares.enter(m, every if judged and cython.cast(Experts, self.each.at[m]).begins_anew(turn) else 0)
+    def _see(self, x, y, weight):
+        """A row that all experts have learnt."""
+        g: cython.Py_ssize_t
+        e: cython.Py_ssize_t
+        self.experience.see(y)
+        self.bounds.see(x, y)
+        self.relevance.see(x)
+        self.stream.add(x, y, weight)
+        self.n_seen += 1
+        eta: cython.double = self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high)
+        for g in range(self.G):
+            e = cython.cast(Group, self.group.at[g]).see(self.stream, eta, self.n_seen)
+            if e >= 0:
+                self.experience.forget(self._memory_of(e))
         return 0
 
     def _summarise(self):
         """What is noted of the averaged model, when it is asked for."""
-        k: cython.Py_ssize_t
+        e: cython.Py_ssize_t
         m: cython.Py_ssize_t
         first: cython.Py_ssize_t
         best: cython.Py_ssize_t = 0
         place: cython.Py_ssize_t = 0
         weight: cython.double
-        total: cython.double = 0.0
         most: cython.double = -1.0
         if self.is_summarised:
             return 0
         self.is_summarised = True
         self.all_lam = self.all_lam_max = self.all_size = 0.0
         for m in range(self.M):
-            if not self.shares.alive[m]:
-                continue
-            first = self.shares.first[m]
-            weight = self.shares.weight_of(m)
-            total += weight
+            first = self.average.first[m]
+            weight = self.average.weight_of(m)
             self.all_lam_max += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
             self.all_size += weight * cython.cast(Experts, self.each.at[m]).size_of()
-            self.all_lam += cython.cast(Experts, self.each.at[m]).sum_lam(self.shares.total + first)
-            for k in range(self.shares.first[m + 1] - first):
-                if self.shares.total[first + k] > most:
-                    most = self.shares.total[first + k]
+            self.all_lam += cython.cast(Experts, self.each.at[m]).sum_lam(self.average.total + first)
+            for e in range(first, self.average.first[m + 1]):
+                if self.average.total[e] > most:
+                    most = self.average.total[e]
                     best = m
-                    place = k
+                    place = e - first
         self.code = cython.cast(Experts, self.each.at[best]).code_of(place)
-        self.all_lam /= total
-        self.all_lam_max /= total
-        self.all_size /= total
         return 0
 
     # --- predicting ---------------------------------------------------------------------------------------------
 
     def eta_at(self, x):
         """The average prediction of the row that follows the last one learnt."""
-        row: cython.p_double = self._scratch()
+        room: cython.p_double = self._scratch()
         try:
-            return self._carried(self.carry.lags, self._own_eta(x, row))
+            self._write_lags(room + self._row_size())
+            return self._eta(x, room, room + self._row_size())
         finally:
-            PyMem_RawFree(row)
+            PyMem_RawFree(room)
 
     def ask(self, x):
         """The predictions of all experts are kept: if this row is learnt next, they are evaluated on these."""
@@ -419,92 +359,125 @@ class MixtureLearner(Engine):
         self._predict_all(self.asked, etas)
         memcpy(self.asked, x, self.p * cython.sizeof(cython.double))
         self.is_asked = True
-        return self._carried(self.carry.lags, self._prediction(etas, self.pulls))
+        self._write_lags(self.lags)
+        return self._prediction(etas, self.lags, self.pulls, self.own, self.carried)
 
     def predict_rows(self, n, X, etas, residuals):
         """What the last residuals say fades from row to row."""
         i: cython.Py_ssize_t
-        eta: cython.double
-        row: cython.p_double = self._scratch()
+        room: cython.p_double = self._scratch()
         try:
             for i in range(n):
-                eta = self._own_eta(X + i * self.p, row)
-                etas[i] = self._carried(residuals, eta)
-                if self.carries:
-                    self.carry.expect(residuals, eta)
+                etas[i] = self._eta(X + i * self.p, room, residuals)
+                self._expect(residuals, room + self.p + 2 * self.n)
         finally:
-            PyMem_RawFree(row)
+            PyMem_RawFree(room)
         return 0
 
     def residuals(self):
-        return copied(self.carry.lags, N_LAGS)
+        lags: cython.p_double = cython.cast(
+            cython.p_double, PyMem_RawMalloc(max(self.G * N_LAGS, 1) * cython.sizeof(cython.double))
+        )
+        if lags == cython.NULL:
+            raise MemoryError
+        try:
+            self._write_lags(lags)
+            return copied(lags, self.G * N_LAGS)
+        finally:
+            PyMem_RawFree(lags)
+
+    def _row_size(self):
+        """Numbers for a row, for the predictions of all experts, held and not, and for two of each group."""
+        return self.p + 2 * self.n + 2 * self.G
 
     def _scratch(self):
-        """Room for a row, and for the etas of all experts: several threads may predict at a time."""
-        room: cython.p_void = PyMem_RawMalloc((self.p + self.n) * cython.sizeof(cython.double))
+        """Room for these and for residuals: several threads may predict at a time."""
+        size: cython.Py_ssize_t = self._row_size() + self.G * N_LAGS
+        room: cython.p_void = PyMem_RawMalloc(size * cython.sizeof(cython.double))
         if room == cython.NULL:
             with cython.gil:
                 raise MemoryError
         return cython.cast(cython.p_double, room)
 
-    def _own_eta(self, x, row):
-        """The average prediction of a row alone."""
+    def _write_lags(self, lags):
+        """The last residuals of all groups."""
+        g: cython.Py_ssize_t
+        for g in range(self.G if self.carries else 0):
+            if cython.cast(Group, self.group.at[g]).carry is not None:
+                memcpy(
+                    lags + g * N_LAGS,
+                    cython.cast(Group, self.group.at[g]).carry.lags,
+                    N_LAGS * cython.sizeof(cython.double),
+                )
+
+    def _expect(self, lags, own):
+        """They as they would be after a row of which the groups' own predictions were these."""
+        g: cython.Py_ssize_t
+        for g in range(self.G if self.carries else 0):
+            if cython.cast(Group, self.group.at[g]).carry is not None:
+                cython.cast(Group, self.group.at[g]).carry.expect(lags + g * N_LAGS, own[g])
+        return 0
+
+    def _eta(self, x, room, lags):
         j: cython.Py_ssize_t
+        etas: cython.p_double = room + self.p
+        own: cython.p_double = etas + 2 * self.n
         for j in range(self.p):
-            row[j] = self.bounds.clip(j, x[j])
-        self._predict_all(row, row + self.p)
-        return self._prediction(row + self.p, row + self.p)
+            room[j] = self.bounds.clip(j, x[j])
+        self._predict_all(room, etas)
+        return self._prediction(etas, lags, etas + self.n, own, own + self.G)
 
     def _predict_all(self, row, etas):
-        """eta of every expert for a row within the bounds; no number where a group is not there."""
-        e: cython.Py_ssize_t
+        """eta of every expert for a row within the bounds."""
         m: cython.Py_ssize_t
         n: cython.Py_ssize_t
         first: cython.Py_ssize_t
         reference: cython.double = 0.0
         for m in range(self.M):
-            first = self.shares.first[m]
-            n = self.shares.first[m + 1] - first
-            if self.shares.alive[m]:
-                cython.cast(Experts, self.each.at[m]).predict(row, etas + first)
-                self.experience.hold_back(m, reference, n, etas + first)
-            else:
-                for e in range(first, first + n):
-                    etas[e] = NAN
+            first = self.average.first[m]
+            n = self.average.first[m + 1] - first
+            cython.cast(Experts, self.each.at[m]).predict(row, etas + first)
+            self.experience.hold_back(m, reference, n, etas + first)
             if m == 0:
-                reference = self.experience.reference(n, self.shares.total, etas)
+                reference = self.experience.reference(n, self.average.total, etas)
         return 0
 
-    def _prediction(self, etas, pulls):
-        """b0 + x'b, but that no expert pulls further than from one width outside the bounds."""
-        if self.n_seen == 0:
-            return 0.0
-        self._hold(etas, pulls)
-        return self._average(self.shares.total, pulls)
-
-    def _hold(self, etas, pulls):
+    def _prediction(self, etas, lags, pulls, own, carried):
+        """The mixture's eta; on the way those of the groups, without what their last residuals say and with it."""
+        g: cython.Py_ssize_t
+        eta: cython.double
         width: cython.double = self.bounds.eta_high - self.bounds.eta_low
+        if self.n_seen == 0:
+            for g in range(self.G):
+                own[g] = carried[g] = 0.0
+            return 0.0
         hold(self.n, etas, self.bounds.eta_low - width, self.bounds.eta_high + width, pulls)
+        for g in range(self.G):
+            own[g] = carried[g] = self.bounds.clip_eta(cython.cast(Group, self.group.at[g]).average(pulls))
+            if cython.cast(Group, self.group.at[g]).carry is not None:
+                carried[g] = self.bounds.clip_eta(
+                    own[g] + cython.cast(Group, self.group.at[g]).carry.offset(lags + g * N_LAGS, own[g])
+                )
+        eta = self._gated(carried)
+        return self.calibration.of(eta) if self.calibrates else eta
 
-    def _average(self, weights, pulls):
-        return self.bounds.clip_eta(dot(self.n, weights, pulls))
+    def _gated(self, etas):
+        """The average of the groups."""
+        return self.bounds.clip_eta(self.hedge.average(etas))
 
     def write_model(self, model):
         self.average.whole()
-        self.write_outline(model)
+        self._write_calibrated(model)
 
     def write_outline(self, model):
+        self._write_calibrated(model)
+
+    def _write_calibrated(self, model):
         j: cython.Py_ssize_t
         shift: cython.double = 0.0
         scale: cython.double = 1.0
-        more: cython.double
-        factor: cython.double
-        if self.carries:
-            self.carry.linear(cython.address(shift), cython.address(scale))
         if self.calibrates:
-            self.calibration.linear(cython.address(more), cython.address(factor))
-            shift = more + factor * shift
-            scale *= factor
+            self.calibration.linear(cython.address(shift), cython.address(scale))
         for j in range(self.p + 1):
             model[j] = scale * self.average.model[j]
         model[0] += shift
@@ -533,20 +506,35 @@ class MixtureLearner(Engine):
 
     @property
     def weights(self):
-        """(group, penalty); a group of one has its weight in the first place, one that is not there has none."""
-        found = np.zeros((self.M, max(group.n for group in self.experts)))
-        for m, group in enumerate(self.experts):
-            first: cython.Py_ssize_t = self.shares.first[m]
-            found[m, : group.n] = copied(self.shares.total + first, group.n)
+        """(memory, penalty); experts that are alone with their memory have their weight in the first place."""
+        found = np.zeros((self.M, max(experts.n for experts in self.experts)))
+        for m, experts in enumerate(self.experts):
+            first: cython.Py_ssize_t = self.average.first[m]
+            found[m, : experts.n] = copied(self.average.total + first, experts.n)
         return found
 
     @property
+    def group_weights(self):
+        """What the gate gives to each group, by its name."""
+        return {group.name: float(weight) for group, weight in zip(self.groups, self.hedge.weights, strict=True)}
+
+    @property
     def memories(self):
-        """Of each group: its memory, and the rows seen when it began; None where it is not there."""
-        began = [self.restarts.began[m] for m in range(self.M)]
+        """Of all experts: their memory, and the rows seen when it began; None where it has not."""
+        began = [0] * self.M
+        for group in self.groups:
+            for k, since in enumerate(group.beginnings()):
+                began[self._memory_of(group.first + k)] = since
         return [
             (experts.memory, since) if since >= 0 else None for experts, since in zip(self.experts, began, strict=True)
         ]
+
+    def _memory_of(self, e):
+        """The place of the experts to which one belongs."""
+        m: cython.Py_ssize_t = 0
+        while self.average.first[m + 1] <= e:
+            m += 1
+        return m
 
     def selected(self):
         m, k, weight = self.selected_expert()
@@ -558,9 +546,11 @@ class MixtureLearner(Engine):
         return self.selected()
 
     def selected_expert(self):
-        """Its group, its place in it, and its weight (`choice.py`)."""
-        m, k = self.choice.selected()
-        return m, k, float(self.weights[m, k])
+        """Its group, its place in it, and its weight."""
+        sparse = np.array([experts.sparse for experts in self.experts])
+        weights = self.weights * sparse[:, None]
+        m, k = np.unravel_index(np.argmax(weights), weights.shape)
+        return int(m), int(k), float(weights[m, k])
 
     def inclusion(self):
         return self.average.inclusion()
@@ -583,14 +573,15 @@ class MixtureLearner(Engine):
 
     def parts(self):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
-        rest = {"bounds/": self.bounds, "stream/": self.stream, "shares/": self.shares, "carry/": self.carry}
-        rest |= {"choice/": self.choice, "relevance/": self.relevance}
+        groups = {f"{group.name}/": group for group in self.groups}
+        rest = {"hedge/": self.hedge, "bounds/": self.bounds, "stream/": self.stream, "relevance/": self.relevance}
         last = {"calibration/": self.calibration} if self.quantiles is None else {"errors/": self.quantiles}
-        return {**experts, **rest, **last, **({} if self.changes is None else {"changes/": self.changes})}
+        return {**experts, **groups, **rest, **last, **({} if self.changes is None else {"changes/": self.changes})}
 
     def travel(self, tape):
+        g: cython.Py_ssize_t
         m: cython.Py_ssize_t
-        began: cython.pointer[cython.const[cython.Py_ssize_t]]
+        n_seen: cython.Py_ssize_t
         if tape.mode == WRITE:
             self._summarise()
         self.noise.travel(tape)
@@ -599,17 +590,16 @@ class MixtureLearner(Engine):
         tape.number(cython.address(self.all_lam), PENALTY)
         tape.number(cython.address(self.all_lam_max), PENALTY)
         tape.number(cython.address(self.all_size), PENALTY)
-        tape.n_seen = tape.count(cython.address(self.n_seen))
+        n_seen = tape.count(cython.address(self.n_seen))
         tape.small(cython.address(self.code), N_STATUSES)
-        began = self.restarts.travelled(tape)
         for m in range(self.M):
             cython.cast(Experts, self.each.at[m]).travel(tape)
+        tape.n_seen = n_seen
+        for g in range(self.G):
+            cython.cast(Group, self.group.at[g]).travel(tape)
+        self.hedge.travel(tape)
         self.bounds.travel(tape)
         self.stream.travel(tape)
-        self.shares.travel(tape)
-        self.carry.travel(tape)
-        self.choice.travel(tape)
-        tape.require(began[self.choice.travelled] >= 0, b"the memory of the selected expert is not there")
         self.relevance.travel(tape)
         if self.quantiles is not None:
             self.quantiles.travel(tape)
@@ -620,7 +610,4 @@ class MixtureLearner(Engine):
         if tape.mode == READ:
             self.is_asked = False
             self.is_summarised = True
-            self.shares.n_alive = 0
-            for m in range(self.M):
-                self.shares.alive[m] = began[m] >= 0
-                self.shares.n_alive += self.shares.alive[m]
+            self.average.add_up()

@@ -8,10 +8,11 @@ from streamlasso.families.base cimport Family
 cdef class Noise(Stateful):
     cdef Family family
     cdef bint scaled
-    cdef double cap
+    cdef readonly double cap
     cdef public double dispersion, dispersion_weight
 
     cdef int measure(self, double y, double eta, double least) except -1 nogil
+    cdef double slope_of(self, double y, double eta, double weight) except? -1 nogil
     cdef double loss_of(self, double y, double eta, double weight, double least) except? -1 nogil
     cdef int losses_of(
         self, Py_ssize_t n, double y, const double* etas, double weight, double least, double* loss

@@ -57,6 +57,10 @@ class Noise(Stateful):
             return INFINITY
         return weight * min((self.family.loss_at(y, eta) - least) / self.dispersion, self.cap)
 
+    def slope_of(self, y, eta, weight):
+        """The derivative of the loss by eta."""
+        return weight * self.family.slope_at(y, eta) / self.dispersion
+
     def losses_of(self, n, y, etas, weight, least, loss):
         """`loss_of` n predictions."""
         self.family.losses_of(n, y, etas, loss)

@@ -2,5 +2,5 @@ from streamlasso.tuners.base cimport Tuner
 
 cdef class Mixture(Tuner):
     cdef readonly tuple powers, factors
-    cdef readonly int starts, ridges
+    cdef readonly int runs
     cdef readonly bint carry

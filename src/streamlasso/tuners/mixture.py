@@ -15,6 +15,8 @@ POWERS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.2, 1.8)
 POWERS_OF_CLASSES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 #: Memories of 20, 100 and 500 rows, beside the one that never forgets.
 FACTORS = (0.95, 0.99, 0.998)
+#: With fewer, none would grow old.
+LEAST_RUNS = 4
 
 
 @cython.cclass
@@ -32,11 +34,8 @@ class Mixture(Tuner):
         .2, .4, .6, .8, 1.2 and 1.8, and for classes 0, .2, ..., 1.
     factors : tuple of float, default=(.95, .99, .998)
         A memory with each of these forgetting factors, beside one that never forgets.
-    starts : int, default=4
-        How many memories that restart are kept at a time, beside those.
-    ridges : int, default=8
-        How many ridge regressions that restart are kept at a time, where memories restart: they predict from the third
-        row on (core/experts/ridge.py).
+    runs : int, default=8
+        How many ridge regressions are kept that began at different rows, for streams that change at once; 0 for none.
     carry : bool, default=True
         Whether the last residuals and responses may move the next prediction, where they have helped (core/carry.py).
         Not where there is no intercept.
@@ -45,29 +44,27 @@ class Mixture(Tuner):
     --------
     >>> from streamlasso.tuners import Mixture
     >>> Mixture(powers=(0.0, 0.5))
-    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), starts=4, ridges=8, carry=True)
+    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), runs=8, carry=True)
     """
 
     compiled = True
     name = "mixture"
     competes = True
 
-    def __init__(self, powers=None, factors=FACTORS, starts=4, ridges=8, carry=True):
+    def __init__(self, powers=None, factors=FACTORS, runs=8, carry=True):
         if powers is not None and not _are_powers(powers):
             raise ValueError(f"Mixture(powers={powers!r}): use one number or more, each in [0, 2]")
         if any(a >= b for a, b in pairwise(powers or ())):
             raise ValueError(f"Mixture(powers={powers!r}): they must be increasing")
         if not isinstance(factors, (tuple, list)) or not all(0 < r <= 1 for r in _numbers(factors)):
             raise ValueError(f"Mixture(factors={factors!r}): use forgetting factors, each in (0, 1]")
-        for name, number in (("starts", starts), ("ridges", ridges)):
-            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= 1000:
-                raise ValueError(f"Mixture({name}={number!r}): use a whole number from 0 to 1000")
+        if isinstance(runs, bool) or not isinstance(runs, int) or not (runs == 0 or LEAST_RUNS <= runs <= 1000):
+            raise ValueError(f"Mixture(runs={runs!r}): use 0, or a whole number from {LEAST_RUNS} to 1000")
         self.powers = None if powers is None else tuple(powers)
         self.factors = tuple(factors)
         if not isinstance(carry, bool):
             raise ValueError(f"Mixture(carry={carry!r}): use True or False")
-        self.starts = starts
-        self.ridges = ridges
+        self.runs = runs
         self.carry = carry
 
     def powers_for(self, family):
@@ -80,8 +77,7 @@ class Mixture(Tuner):
         return {
             "powers": self.powers,
             "factors": self.factors,
-            "starts": self.starts,
-            "ridges": self.ridges,
+            "runs": self.runs,
             "carry": self.carry,
         }
 

@@ -1,6 +1,6 @@
 cimport cython
 
-from streamlasso.core.experts.base cimport Experts
+from streamlasso.core.groups.base cimport Experts
 from streamlasso.core.learner cimport Learner
 
 

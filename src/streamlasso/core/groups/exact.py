@@ -3,7 +3,7 @@
 
 import cython
 import numpy as np
-from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
+from cython.cimports.streamlasso.core.groups.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.learner import Learner
 from cython.cimports.streamlasso.core.record import as_records
 
@@ -16,20 +16,27 @@ STALE_MODEL = cython.declare(cython.double, 0.03)
 SHARED_TOLERANCE = cython.declare(cython.double, 1e-8)
 
 
-def groups(n_features, settings, memories, starts):
+#: Of the group before the first row.
+PRIOR = 0.3
+
+
+def join(parts):
     """One for each memory, where the tuner moves one lam. Where penalties compete and rows are expanded to quadratics,
     one for the longest memory and one for the middle one: the quadratics of the first rows hold back fits that
     sharpen for as long as rows come in."""
-    tuner, family = settings["tuner"], settings["family"]
+    first, tuner, family = parts.n, parts.tuner, parts.family
     if not tuner.competes:
-        return [ModelExperts(Learner(n_features, **{**settings, "memory": memory}), memory) for memory in memories]
-    if family.quadratic or len(tuner.powers_for(family)) == 1:
-        return []
-    exact = {**settings, "tuner": LogRMS()}
-    return [
-        ModelExperts(Learner(n_features, **{**exact, "memory": memory}), memory, STALE_ROWS)
-        for memory in longest_and_middle(memories)
-    ]
+        for memory in parts.memories:
+            parts.add(ModelExperts(_learner(parts, memory, tuner), memory))
+    elif not family.quadratic and len(tuner.powers_for(family)) > 1:
+        for memory in longest_and_middle(parts.memories):
+            parts.add(ModelExperts(_learner(parts, memory, LogRMS()), memory, STALE_ROWS))
+    if parts.n > first:
+        parts.group("exact", first, parts.n - first, PRIOR)
+
+
+def _learner(parts, memory, tuner):
+    return Learner(parts.n_features, **{**parts.settings, "memory": memory, "tuner": tuner})
 
 
 def longest_and_middle(memories):

@@ -19,17 +19,16 @@ import numpy as np
 from cython.cimports.libc.math import pow
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, spare_scratch
-from cython.cimports.streamlasso.core.experts.base import STALE_ROWS, Experts
+from cython.cimports.streamlasso.core.groups.base import STALE_ROWS, Experts
 from cython.cimports.streamlasso.core.implicit import implicit_step
 from cython.cimports.streamlasso.core.kernels import add_weighted, dot, matrix_times
 from cython.cimports.streamlasso.core.objective import LeastSquares
-from cython.cimports.streamlasso.core.pointers import Doubles, fill
+from cython.cimports.streamlasso.core.pointers import Doubles, copied, fill
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING
 from cython.cimports.streamlasso.core.tape import ANY, PENALTY, READ, WRITE
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
 from streamlasso.core.active_set import MOST_SHARED
-from streamlasso.core.experts.base import ALWAYS
 from streamlasso.core.objective import problem_of
 from streamlasso.core.state import COLUMNS, Column, array, numbers, table
 
@@ -45,17 +44,23 @@ CHEAP = cython.declare(cython.double, 50.0)
 MOST_ROWS = cython.declare(cython.Py_ssize_t, 2**62)
 
 
-def groups(n_features, settings, memories, starts):
-    """One for each memory that stays, and `starts` that restart."""
-    tuner = settings["tuner"]
-    if not tuner.competes:
-        return []
-    powers = tuner.powers_for(settings["family"])
-    scratch = spare_scratch(n_features) if n_features <= MOST_SHARED else None
-    each = [(memory, False) for memory in memories] + [(ALWAYS, True)] * starts
-    return [
-        PathExperts(Path(problem_of(settings, memory), scratch, powers), memory, restarts) for memory, restarts in each
-    ]
+#: Of the group of all memories, and of that of the longest alone, before the first row.
+PRIOR, LONGEST_PRIOR = 0.3, 0.3
+
+
+def join(parts):
+    """A path for each memory; all of them are one group. Many streams change so little that the weights which follow a
+    change cost more than they gain, so the longest memory is a group of its own too."""
+    if not parts.tuner.competes:
+        return
+    first, p = parts.n, parts.n_features
+    powers = parts.tuner.powers_for(parts.family)
+    scratch = spare_scratch(p) if p <= MOST_SHARED else None
+    for memory in parts.memories:
+        parts.add(PathExperts(Path(problem_of(parts.settings, memory), scratch, powers), memory))
+    parts.group("steady", first, parts.n - first, PRIOR)
+    if len(parts.memories) > 1:
+        parts.group("longest", first, len(powers), LONGEST_PRIOR)
 
 
 @cython.cclass
@@ -129,20 +134,6 @@ class Path(LeastSquares):
         return n
 
     # --- the rows -----------------------------------------------------------------------------------------------
-
-    def forget(self):
-        k: cython.Py_ssize_t
-        LeastSquares.forget(self)
-        self._clear_null()
-        for k in range(self.n):
-            self.lam[k] = 0.0
-            self.intercepts[k] = 0.0
-            self.code[k] = WAITING
-            self.age[k] = 0
-            cython.cast(ActiveSet, self.actives.at[k]).trim()
-        memset(self.coef, 0, self.n * self.p * cython.sizeof(cython.double))
-        self.predicted = 0.0
-        self.leader = 0
 
     def _admit(self, x, y, weight):
         e: cython.double
@@ -316,11 +307,14 @@ class PathExperts(Experts):
     def first_is_empty(self):
         return self.path.power[0] == 0.0
 
-    def __cinit__(self, path: Path, memory, restarts: cython.bint):
+    def __cinit__(self, path: Path, memory):
         self.path = path
         self.memory = memory
-        self.restarts = restarts
         self.n = path.n
+
+    @property
+    def powers(self):
+        return copied(self.path.power, self.n)
 
     def predict(self, x, eta):
         self.path.predict_all(x, eta)
@@ -375,10 +369,6 @@ class PathExperts(Experts):
 
     def mark(self, weight, used):
         return self.path.mark(weight, used)
-
-    def restart(self, seen, eta, model, turn):
-        self.path.forget()
-        return 0
 
     def lam_of(self, k):
         self.path.look()

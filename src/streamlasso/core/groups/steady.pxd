@@ -1,7 +1,7 @@
 cimport cython
 
 from streamlasso.core.active_set cimport ActiveSet
-from streamlasso.core.experts.base cimport Experts
+from streamlasso.core.groups.base cimport Experts
 from streamlasso.core.objective cimport LeastSquares
 from streamlasso.core.pointers cimport Doubles
 
@@ -40,7 +40,7 @@ cdef class Path(LeastSquares):
 
 @cython.final
 cdef class PathExperts(Experts):
-    cdef Path path
+    cdef readonly Path path
 
     cdef double _average(self, const double* etas, const double* weight) noexcept nogil
     cdef Py_ssize_t _leader(self, const double* weight) noexcept nogil

@@ -1,4 +1,8 @@
 from streamlasso.core.active_set cimport Scratch
+from streamlasso.core.carry cimport Carry
+from streamlasso.core.hedge cimport Hedge
+from streamlasso.core.noise cimport Noise
+from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
 from streamlasso.core.statistics cimport Scaler
 
@@ -22,10 +26,19 @@ cdef struct Batch:
     double eta_high
 
 
+#: A row that is judged: its response and weight, the least loss that it could have had, and its losses by expert in
+#: units of the noise.
+cdef struct Judged:
+    double y
+    double weight
+    double least
+    const double* etas
+    const double* loss
+
+
 cdef class Experts(Stateful):
     cdef readonly Py_ssize_t n
     cdef readonly object memory
-    cdef readonly bint restarts
 
     cdef int predict(self, const double* x, double* eta) except -1 nogil
     cdef int learn(self, Batch* batch) except -1 nogil
@@ -33,12 +46,25 @@ cdef class Experts(Stateful):
     cdef Scratch exchange(self, Scratch scratch)
     cdef int add_coef(self, const double* weight, double* model) except -1 nogil
     cdef Py_ssize_t mark(self, const double* weight, signed char* used) except -1 nogil
-    cdef int restart(self, Scaler seen, double eta, const double* model, Py_ssize_t turn) except -1 nogil
-    cdef bint begins_at_model(self, Py_ssize_t turn) noexcept nogil
-    cdef bint begins_anew(self, Py_ssize_t turn) noexcept nogil
     cdef double lam_of(self, Py_ssize_t k) except? -1 nogil
     cdef double sum_lam(self, const double* weight) except? -1 nogil
     cdef double lam_max_of(self) except? -1 nogil
     cdef double size_of(self) except? -1 nogil
     cdef int code_of(self, Py_ssize_t k) except? -1 nogil
     cdef int _missing(self, const char* name) except -1 nogil
+
+
+cdef class Group(Stateful):
+    cdef readonly str name
+    cdef readonly Py_ssize_t first, n
+    cdef readonly double prior
+    cdef readonly Hedge hedge
+    cdef readonly Carry carry
+    cdef Doubles room
+    cdef double* w
+    cdef double* regret
+
+    cdef double average(self, const double* pulls) noexcept nogil
+    cdef int evaluate(self, Judged* row, double eta, Noise noise) except -1 nogil
+    cdef int start(self, Scaler stream) except -1 nogil
+    cdef Py_ssize_t see(self, Scaler stream, double eta, Py_ssize_t n_seen) except -2 nogil

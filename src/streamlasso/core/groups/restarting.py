@@ -1,0 +1,445 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""Change points: ridge regressions that began at different rows, weighted by the probability that nothing changed since.
+
+**One of them.** A lasso needs some rows before it can choose. A ridge need not choose: right after a change, with fewer
+rows than features, it is the better model. It borrows the means m_j and deviations s_j of the features from all rows of
+the stream:
+
+    z = (1, x - m),     b | sigma^2 ~ N((eta, 0), sigma^2 D^{-1}),     sigma^2 ~ IG(shape, spread)
+
+with D = kappa diag(penalty_factor_j^2 s_j^2), so the prior is worth kappa rows. P, the inverse of D + sum w z z',
+follows by recursive least squares:
+
+    q = P z,    v = z'q,    b += q w (y - z'b) / (1 + w v),    P -= q q' w / (1 + w v)
+
+and the response of the next row is Student's t around z'b with variance (spread / shape) (1 + v). Other families take
+the implicit step (`implicit.py`), and their loss in units of the noise is the logarithm of their density.
+
+**All of them** (Adams and MacKay, 2007). Every EVERY rows one begins, with the prior probability HAZARD per row that
+the stream has changed there. After a row each weight is multiplied by the density that the ridge gave to the response:
+w_r is the posterior probability of the row at which the present began. As many as there is room for are kept; the one
+of the lowest weight makes room, but for those too young to be judged.
+
+**Which prior** suits a stream depends on its noise. If features explain SIGNALS times as much as noise adds, kappa is
+p / SIGNALS. Each start takes one of the priors: those whose experts had the weight more often, all of them sometimes.
+
+**The first rows.** What features and responses look like is not known before them. So the first ridge has a prior from
+second moments about zero, and when its rows double, until there are RENEWED, its prior is exchanged for what is known
+by then: rank-one steps that add the difference of the precisions, which leave what it has learnt as it is.
+"""
+
+import cython
+import numpy as np
+from cython.cimports.libc.math import lgamma, log, log1p
+from cython.cimports.libc.string import memset
+from cython.cimports.streamlasso.core.groups.base import Experts, Group
+from cython.cimports.streamlasso.core.hedge import Hedge
+from cython.cimports.streamlasso.core.implicit import implicit_step
+from cython.cimports.streamlasso.core.kernels import (
+    axpy,
+    centre_row,
+    centred_dot,
+    dot,
+    symmetric_subtract,
+    symmetric_times,
+)
+from cython.cimports.streamlasso.core.pointers import Doubles, Pointers, fill
+from cython.cimports.streamlasso.core.record import OK
+from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
+from cython.cimports.streamlasso.core.values import weight_of
+
+from streamlasso.core.active_set import MOST_SHARED
+from streamlasso.core.state import FEATURES, PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
+from streamlasso.memories import Forgetting
+
+#: Of the group before the first row: nothing else predicts then.
+PRIOR = 0.3
+#: A change about once in a hundred rows, and a start every second row.
+HAZARD = cython.declare(cython.double, 0.01)
+EVERY = cython.declare(cython.Py_ssize_t, 2)
+#: Signal to noise: of most streams, of those that are nearly exact, and of those that are.
+SIGNALS = (9.0, 900.0, 9e4)
+#: Where eta is a logit or a logarithm it has a scale of its own: the prior of b_j s_j has the variance 1 / kappa.
+KAPPAS_OF_LINKS = (3.0, 30.0, 0.3)
+#: What of the signal the level may be.
+LEVEL = cython.declare(cython.double, 0.05)
+#: And before the first row, where it is zero as much as anything else.
+FIRST_LEVEL = cython.declare(cython.double, 9.0)
+#: The part of all starts that is the same for all priors, and how the weights of a prior's experts fade.
+EXPLORED = cython.declare(cython.double, 0.4)
+CREDIT_DECAY = cython.declare(cython.double, 0.99)
+#: Rows after which the first ridge keeps its prior.
+RENEWED = cython.declare(cython.Py_ssize_t, 16)
+#: An unpenalised feature has a prior too, worth the square of this.
+LEAST_FACTOR = cython.declare(cython.double, 1e-3)
+
+
+def join(parts):
+    """As many ridges as the tuner says, where experts may restart."""
+    n = parts.tuner.runs if parts.restarts and parts.tuner.competes else 0
+    if n == 0:
+        return
+    first, p = parts.n, parts.n_features
+    scratch = Doubles(4 * (p + 1)) if p <= MOST_SHARED else None
+    ridges = [Ridge(p, parts.settings, scratch or Doubles(4 * (p + 1))) for _ in range(n)]
+    for ridge in ridges:
+        parts.add(ridge)
+    parts.groups.append(Restarting("restarting", first, n, PRIOR, parts.carry(), ridges, parts.family))
+
+
+#: Ridges forget nothing but when they begin.
+NEVER = Forgetting(1.0)
+
+
+@cython.cclass
+class Ridge(Experts):
+    """One ridge regression.
+
+    scratch : room for z, q and two more rows, that of experts that learn one after the other
+    """
+
+    STATE = (
+        array("P", PAIRS),
+        array("b", WITH_INTERCEPT, exchanged=np.negative),
+        array("centre", WITH_INTERCEPT),
+        numbers("prior", Column("kappa"), Column("rows"), Column("shape"), Column("spread")),
+    )
+
+    kind = "ridge"
+    sparse = False
+
+    def __cinit__(self, n_features: cython.Py_ssize_t, settings, scratch: Doubles):
+        n: cython.Py_ssize_t = n_features + 1
+        self.p = n_features
+        self.n = 1
+        self.memory = NEVER
+        self.family = settings["family"]
+        self.quadratic = self.family.quadratic
+        self.fit_intercept = settings["fit_intercept"]
+        self.standardize = settings["standardize"]
+        pairs: cython.Py_ssize_t = n_pairs(n_features)
+        self.room = Doubles(pairs + 2 * n)
+        self.P = self.room.at
+        self.b = self.P + pairs
+        self.centre = self.b + n
+        self.scratch = scratch
+        self.z = scratch.at
+        self.q = self.z + n
+        self.factors = np.ascontiguousarray(settings["penalty_factor"], dtype=float)
+        factors: cython.const[cython.double][::1] = self.factors
+        self.penalty_factor = cython.address(factors[0])
+        self.kappa = self.rows = self.shape = self.spread = self.evidence = 0.0
+
+    def predict(self, x, eta):
+        eta[0] = self._eta(x)
+        return 0
+
+    def _eta(self, x):
+        """b0 + (x - m)'b"""
+        return self.b[0] + centred_dot(self.p, x, self.centre + 1, self.b + 1)
+
+    def add_coef(self, weight, model):
+        axpy(self.p + 1, weight[0], self.b, model)
+        model[0] -= weight[0] * dot(self.p, self.b + 1, self.centre + 1)
+        return 0
+
+    def mark(self, weight, used):
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        for j in range(self.p if weight[0] > 0.0 else 0):
+            if self.b[1 + j] != 0.0 and not used[j]:
+                used[j] = True
+                n += 1
+        return n
+
+    # --- the prior ----------------------------------------------------------------------------------------------
+
+    def begin(self, stream, eta, kappa, level, noise):
+        """Forget all rows. The intercept is eta, with the prior variance `level`; `noise` is a guess of sigma^2."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        at: cython.Py_ssize_t = 0
+        precision: cython.p_double = self.q + self.p + 1
+        self.kappa = kappa
+        self.rows = 0.0
+        self.shape = 1.0
+        self.spread = noise
+        self._precisions(stream, False, precision)
+        for i in range(self.p + 1):
+            for j in range(i):
+                self.P[at + j] = 0.0
+            if i > 0:
+                self.P[at + i] = 1.0 / precision[i - 1] if precision[i - 1] > 0.0 else 0.0
+            self.b[i] = 0.0
+            self.centre[i] = stream.mean[i - 1] if i > 0 and self.fit_intercept else 0.0
+            at += i + 1
+        if self.fit_intercept:
+            self.P[0] = level
+            self.b[0] = eta
+        return 0
+
+    def _precisions(self, stream, raw, out):
+        """Of the priors of the coefficients: kappa v_j^2 in units of their own or of all; `raw` about zero."""
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        common: cython.double = 0.0
+        factor: cython.double
+        rows: cython.double = max(stream.weight, 1.0)
+        for j in range(self.p):
+            out[j] = max(stream.scatter[j], 0.0) / rows + (stream.mean[j] * stream.mean[j] if raw else 0.0)
+            common += out[j]
+            n += out[j] > 0.0
+        common /= max(n, 1)
+        for j in range(self.p):
+            factor = max(self.penalty_factor[j], LEAST_FACTOR)
+            if out[j] > 0.0:
+                # Few rows say little about the scale of one feature.
+                out[j] = (rows * out[j] + common) / (rows + 1.0) if self.standardize else common
+                out[j] *= self.kappa * factor * factor
+
+    def begin_uncentred(self, stream, level, noise, precision):
+        """Begin with the first row: the prior is about zero. Its precisions are left in `precision`."""
+        j: cython.Py_ssize_t
+        self.begin(stream, 0.0, self.kappa, level, noise)
+        memset(self.centre, 0, (self.p + 1) * cython.sizeof(cython.double))
+        self._precisions(stream, True, precision)
+        for j in range(self.p):
+            self._set_precision(j, precision[j])
+        return 0
+
+    def _set_precision(self, j, precision):
+        """Of a coefficient of which nothing is known yet."""
+        i: cython.Py_ssize_t = j + 1
+        self.P[i * (i + 1) // 2 + i] = 1.0 / precision if precision > 0.0 else 0.0
+
+    def renew(self, stream, precision):
+        """Exchange the prior of an uncentred ridge for what is known by now. A feature that has not varied leaves."""
+        j: cython.Py_ssize_t
+        own: cython.double
+        column: cython.p_double = self.q
+        now: cython.p_double = self.q + self.p + 1
+        self._precisions(stream, True, now)
+        for j in range(self.p):
+            own = self._column(j + 1, column)
+            if not stream.scatter[j] > 0.0:
+                now[j] = 0.0
+                if own > 0.0:
+                    self._add_precision(j + 1, 1.0 / own, column)
+            elif own > 0.0 and precision[j] > 0.0:
+                self._add_precision(j + 1, (now[j] - precision[j]) / (1.0 + (now[j] - precision[j]) * own), column)
+            else:
+                self._set_precision(j, now[j])
+            precision[j] = now[j]
+        return 0
+
+    def _column(self, i, out):
+        """Column i of P; its diagonal."""
+        k: cython.Py_ssize_t
+        for k in range(self.p + 1):
+            out[k] = self.P[i * (i + 1) // 2 + k] if k <= i else self.P[k * (k + 1) // 2 + i]
+        return out[i]
+
+    def _add_precision(self, i, gain, column):
+        """P^{-1} gains delta at (i, i), with gain = delta / (1 + delta P_ii)."""
+        axpy(self.p + 1, -gain * self.b[i], column, self.b)
+        symmetric_subtract(self.p + 1, gain, column, self.P)
+
+    # --- the rows -----------------------------------------------------------------------------------------------
+
+    def learn(self, batch):
+        i: cython.Py_ssize_t
+        for i in range(batch.n):
+            if self.kappa > 0.0 and weight_of(batch.w, i) > 0.0:
+                self._take(batch.X + i * self.p, batch.y[i], weight_of(batch.w, i), batch.eta_low, batch.eta_high)
+        return 0
+
+    def _take(self, x, y, weight, low, high):
+        """The step of the docstring above; for the Gaussian family the implicit one is that of least squares."""
+        v: cython.double
+        e: cython.double
+        eta: cython.double = self.b[0]
+        curvature: cython.double
+        self.z[0] = 1.0 if self.fit_intercept else 0.0
+        eta += centre_row(self.p, x, self.centre + 1, self.b + 1, self.z + 1)
+        v = symmetric_times(self.p + 1, self.P, self.z, self.q)
+        if self.quadratic:
+            e = eta + weight * v * (y - eta) / (1.0 + weight * v)
+            self._judge(y - eta, weight, v)
+        else:
+            e = implicit_step(self.family, y, eta, weight * v, low, high)
+        curvature = weight * self.family.curvature_at(y, e)
+        if v > 0.0:
+            axpy(self.p + 1, (e - eta) / v, self.q, self.b)
+        symmetric_subtract(self.p + 1, curvature / (1.0 + curvature * v), self.q, self.P)
+        self.rows += weight
+        return 0
+
+    def _judge(self, error, weight, v):
+        """The logarithm of the density of the response, and what it says of sigma^2."""
+        square: cython.double = error * error / (1.0 + v)
+        if self.spread > 0.0:
+            self.evidence += weight * (
+                lgamma(self.shape + 0.5)
+                - lgamma(self.shape)
+                - 0.5 * log(2.0 * self.spread * (1.0 + v))
+                - (self.shape + 0.5) * log1p(0.5 * square / self.spread)
+            )
+        self.shape += 0.5 * weight
+        self.spread += 0.5 * weight * square
+
+    # --- what a person wants to see -----------------------------------------------------------------------------
+
+    def lam_of(self, k):
+        """The prior as a penalty on the mean loss."""
+        return self.kappa / max(self.rows, 1.0)
+
+    def lam_max_of(self):
+        """A ridge is never empty."""
+        return self.lam_of(0)
+
+    def size_of(self):
+        return self.rows
+
+    def code_of(self, k):
+        return OK
+
+    # --- for checkpoints ----------------------------------------------------------------------------------------
+
+    def travel(self, tape):
+        tape.doubles(self.P, (self.p + 1) * (self.p + 2) // 2 + 2 * (self.p + 1), FINITE)
+        tape.number(cython.address(self.kappa), WEIGHT)
+        tape.number(cython.address(self.rows), WEIGHT)
+        tape.number(cython.address(self.shape), WEIGHT)
+        tape.number(cython.address(self.spread), WEIGHT)
+
+
+@cython.cclass
+class Restarting(Group):
+    """Ridges that began at different rows."""
+
+    STATE = (
+        array("began", "n", dtype=np.int64),
+        array("place", "n", dtype=np.int64),
+        array("credit", N_PRIORS),
+        array("owed", N_PRIORS),
+        array("precision", FEATURES),
+    )
+
+    def __cinit__(self, name, first, n, prior, carry, ridges, family):
+        k: cython.Py_ssize_t
+        self.p = ridges[0].p
+        self.ridges = Pointers(ridges)
+        self.quadratic = family.quadratic
+        self.hedge = Hedge(np.zeros(n), 1.0, 0.0)
+        self.w = self.hedge.w
+        self.more = Doubles(2 * self.n + self.p)
+        self.began = cython.cast(cython.pointer[cython.Py_ssize_t], self.more.at)
+        self.place = self.began + self.n
+        self.precision = self.more.at + 2 * self.n
+        fill(self.signals, N_PRIORS, SIGNALS)
+        fill(self.kappas, N_PRIORS, self.p / np.array(SIGNALS) if self.quadratic else KAPPAS_OF_LINKS)
+        for k in range(n):
+            self.began[k] = -1
+        for k in range(N_PRIORS):
+            self.credit[k] = 1.0 / N_PRIORS
+            self.owed[k] = 0.0
+
+    def evaluate(self, row, eta, noise):
+        """The evidence of a row; for the Gaussian family a ridge knows it when it learns the row."""
+        k: cython.Py_ssize_t
+        if not self.quadratic:
+            for k in range(self.n):
+                self.regret[k] += row.loss[self.first + k]
+        return 0
+
+    def start(self, stream):
+        """Before the first row is learnt, which `stream` has seen."""
+        noise: cython.double = stream.y_mean * stream.y_mean / (1.0 + self.signals[0])
+        cython.cast(Ridge, self.ridges.at[0]).kappa = self.kappas[0]
+        cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(stream, FIRST_LEVEL, noise, self.precision)
+        self.began[0] = 0
+        self.w[0] = 1.0
+        return 0
+
+    def see(self, stream, eta, n_seen):
+        if n_seen <= RENEWED and (n_seen & (n_seen - 1)) == 0 and n_seen > 1:
+            cython.cast(Ridge, self.ridges.at[0]).renew(stream, self.precision)
+        self._follow()
+        return self._begin(stream, eta, n_seen) if n_seen % EVERY == 0 else -1
+
+    def _follow(self):
+        """The posterior, and what it says of the priors."""
+        k: cython.Py_ssize_t
+        for k in range(self.n):
+            self.regret[k] -= cython.cast(Ridge, self.ridges.at[k]).evidence
+            cython.cast(Ridge, self.ridges.at[k]).evidence = 0.0
+        self.hedge.update(self.regret)
+        memset(self.regret, 0, self.n * cython.sizeof(cython.double))
+        for k in range(N_PRIORS):
+            self.credit[k] *= CREDIT_DECAY
+        for k in range(self.n):
+            self.credit[self.place[k]] += self.w[k]
+
+    def _begin(self, stream, eta, n_seen):
+        """One of the ridges begins anew; which one."""
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t = self._least(n_seen)
+        place: cython.Py_ssize_t = self._next_prior()
+        total: cython.double = 0.0
+        self.w[k] = 0.0
+        for j in range(self.n):
+            total += self.w[j]
+        for j in range(self.n):
+            self.w[j] *= (1.0 - HAZARD * EVERY) / total if total > 0.0 else 0.0
+        self.w[k] = HAZARD * EVERY if total > 0.0 else 1.0
+        self.began[k] = n_seen
+        self.place[k] = place
+        cython.cast(Ridge, self.ridges.at[k]).begin(
+            stream,
+            eta,
+            self.kappas[place],
+            LEVEL * self.signals[place] if self.quadratic else 1.0 / self.kappas[place],
+            max(stream.y_scatter, 0.0) / (max(stream.weight, 1.0) * (1.0 + self.signals[place])),
+        )
+        return self.first + k
+
+    def _least(self, n_seen):
+        """One that has not begun, or the one of the lowest weight that is not too young."""
+        k: cython.Py_ssize_t
+        least: cython.Py_ssize_t = 0
+        for k in range(self.n):
+            if self.began[k] < 0:
+                return k
+            if n_seen - self.began[k] > 2 * EVERY and (
+                self.w[k] < self.w[least] or n_seen - self.began[least] <= 2 * EVERY
+            ):
+                least = k
+        return least
+
+    def _next_prior(self):
+        """The one to which most starts are owed."""
+        k: cython.Py_ssize_t
+        next: cython.Py_ssize_t = 0
+        total: cython.double = 0.0
+        for k in range(N_PRIORS):
+            total += self.credit[k]
+        for k in range(N_PRIORS):
+            self.owed[k] += EXPLORED / N_PRIORS + (1.0 - EXPLORED) * self.credit[k] / total
+        for k in range(N_PRIORS):
+            if self.owed[k] > self.owed[next]:
+                next = k
+        self.owed[next] -= 1.0
+        return next
+
+    def beginnings(self):
+        return [self.began[k] for k in range(self.n)]
+
+    # --- for checkpoints ----------------------------------------------------------------------------------------
+
+    def travel(self, tape):
+        tape.indices(self.began, self.n, -1, tape.n_seen + 1)
+        tape.indices(self.place, self.n, 0, N_PRIORS)
+        tape.doubles(self.credit, N_PRIORS, WEIGHT)
+        tape.doubles(self.owed, N_PRIORS, FINITE)
+        tape.doubles(self.precision, self.p, FINITE)
+        Group.travel(self, tape)

@@ -1,0 +1,90 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
+"""The one rule by which predictions are weighted: exponential weights that leak back to their prior.
+
+    w_k <- (1 - share) w_k exp(-rate l_k) / sum_j w_j exp(-rate l_j)  +  share prior_k
+
+Losses are in units of one dispersion (`noise.py`), so a rate of 1 is Bayes' rule for a likelihood, and smaller rates
+trust one row less. `share` lets an expert come back that was out of favour: these are the posterior weights of a chain
+that draws a new expert from the prior with this probability per row (fixed share; Herbster and Warmuth, 1998).
+
+**Regret.** Let `m_t = -log(sum_k w_k exp(-rate l_tk)) / rate` be the mix loss of row t. Against any sequence of experts
+k_1, ..., k_T that changes S times,
+
+    sum_t m_t  <=  sum_t l_t,k_t  +  (1/rate) [ -log prior_k1 - sum_changes log(share prior_k) - (T - S) log(1 - share) ]
+
+and where losses are exp-concave at this rate, as squared errors in units of their dispersion within a band are, the
+loss of the averaged prediction is at most m_t.
+"""
+
+import cython
+from cython.cimports.libc.math import INFINITY
+from cython.cimports.streamlasso.core.kernels import dot, likelihoods
+from cython.cimports.streamlasso.core.pointers import Doubles, copied, fill
+from cython.cimports.streamlasso.core.state import Stateful
+from cython.cimports.streamlasso.core.tape import WEIGHT
+
+from streamlasso.core.state import array
+
+#: A loss that is larger than the least by more than this leaves no weight in doubles.
+LARGEST_LOSS = cython.declare(cython.double, 700.0)
+
+
+@cython.cclass
+class Hedge(Stateful):
+    """Weights of n predictions.
+
+    prior : the weights before the first row, which add up to 1
+    rate, share : as above
+    """
+
+    STATE = (array("w", "n"),)
+
+    def __cinit__(self, prior, rate: cython.double = 1.0, share: cython.double = 0.0):
+        self.n = len(prior)
+        self.rate = rate
+        self.share = share
+        self.room = Doubles(3 * self.n)
+        self.w = self.room.at
+        self.prior = self.w + self.n
+        self.factor = self.prior + self.n
+        fill(self.w, self.n, prior)
+        fill(self.prior, self.n, prior)
+
+    def update(self, loss):
+        """After a row; an infinite loss leaves no weight but its share. Where all are infinite nothing changes."""
+        k: cython.Py_ssize_t
+        least: cython.double = INFINITY
+        total: cython.double = 0.0
+        w: cython.p_double = self.w
+        for k in range(self.n):
+            if w[k] > 0.0:
+                least = min(least, loss[k])
+        if not least < INFINITY:
+            return
+        for k in range(self.n):
+            self.factor[k] = self.rate * (loss[k] - least)
+        likelihoods(self.n, self.factor, LARGEST_LOSS, self.factor)
+        for k in range(self.n):
+            w[k] *= self.factor[k]
+            total += w[k]
+        for k in range(self.n):
+            w[k] = (1.0 - self.share) * w[k] / total + self.share * self.prior[k]
+
+    def average(self, x):
+        return dot(self.n, self.w, x)
+
+    def travel(self, tape):
+        tape.doubles(self.w, self.n, WEIGHT)
+
+    # --- in Python ----------------------------------------------------------------------------------------------
+
+    @property
+    def weights(self):
+        return copied(self.w, self.n)
+
+    def learn(self, loss):
+        """`update`, with an array."""
+        numbers: cython.const[cython.double][::1] = loss
+        if numbers.shape[0] != self.n:
+            raise ValueError(f"{numbers.shape[0]} losses for {self.n} weights")
+        self.update(cython.address(numbers[0]))

@@ -9,18 +9,21 @@ from streamlasso.core.state cimport Stateful
 cdef class Average(Stateful):
     cdef readonly Py_ssize_t p, n
     cdef Pointers each, groups
-    cdef Hedge gate
+    cdef Hedge hedge
+    cdef Py_ssize_t nothing
     cdef Doubles room
     # The first expert of each of `each`; by expert, its weight, and what its coefficients are multiplied by.
     cdef Py_ssize_t* first
     cdef double* total
+    # The weights of the groups.
+    cdef double* gate
     cdef double* scaled
     # (b0, b), and whether no expert with a weight is left out of it.
     cdef double* model
     cdef bint is_whole
     cdef signed char* used
 
-    cdef void add_up(self) noexcept nogil
+    cdef void add_up(self, double doubt) noexcept nogil
     cdef int outline(self) except -1 nogil
     cdef int whole(self) except -1 nogil
     cdef int _add_models(self, double least) except -1 nogil

@@ -6,6 +6,9 @@ mixture is one linear model at every moment:
 
     b  =  sum_g gate_g [ shift_g + scale_g sum_e w_ge b_e ]
 
+The weight of the hypothesis that there is nothing to learn is multiplied by `doubt`, 1 or more: rows of a rare class
+say little, and what they say against a model takes long to be heard.
+
 To add up the models of all experts takes a while, and most have next to no weight. Those who look at the model after
 every row look at an outline, which leaves them out; the whole is made when it is asked for.
 """
@@ -15,7 +18,7 @@ import numpy as np
 from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.groups.base import Experts, Group
 from cython.cimports.streamlasso.core.hedge import Hedge
-from cython.cimports.streamlasso.core.pointers import Doubles, Pointers
+from cython.cimports.streamlasso.core.pointers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, READ, WRITE
 
@@ -31,32 +34,40 @@ class Average(Stateful):
 
     STATE = (array("model", WITH_INTERCEPT, exchanged=np.negative),)
 
-    def __cinit__(self, p: cython.Py_ssize_t, each: Pointers, groups: Pointers, gate: Hedge):
+    def __cinit__(self, p: cython.Py_ssize_t, each: Pointers, groups: Pointers, hedge: Hedge):
         m: cython.Py_ssize_t
         self.p = p
         self.each = each
         self.groups = groups
-        self.gate = gate
+        self.hedge = hedge
         self.n = sum(experts.n for experts in each.objects)
-        self.room = Doubles(each.n + 1 + 2 * self.n + p + 1 + (p + 7) // 8)
+        self.nothing = next((g for g, group in enumerate(groups.objects) if group.name == "nothing"), -1)
+        self.room = Doubles(each.n + 1 + 2 * self.n + groups.n + p + 1 + (p + 7) // 8)
         self.first = cython.cast(cython.pointer[cython.Py_ssize_t], self.room.at)
         self.total = self.room.at + each.n + 1
         self.scaled = self.total + self.n
-        self.model = self.scaled + self.n
+        self.gate = self.scaled + self.n
+        self.model = self.gate + groups.n
         self.used = cython.cast(cython.pointer[cython.schar], self.model + p + 1)
         for m in range(each.n):
             self.first[m + 1] = self.first[m] + each.objects[m].n
         self.is_whole = True
 
-    def add_up(self):
+    def add_up(self, doubt):
         """The weights of all experts, from those of the groups and their own in these."""
         g: cython.Py_ssize_t
         k: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for g in range(self.groups.n):
+            self.gate[g] = self.hedge.w[g] * (doubt if g == self.nothing else 1.0)
+            total += self.gate[g]
+        for g in range(self.groups.n):
+            self.gate[g] /= total
         memset(self.total, 0, self.n * cython.sizeof(cython.double))
         for g in range(self.groups.n):
             for k in range(cython.cast(Group, self.groups.at[g]).n):
                 self.total[cython.cast(Group, self.groups.at[g]).first + k] += (
-                    self.gate.w[g] * cython.cast(Group, self.groups.at[g]).w[k]
+                    self.gate[g] * cython.cast(Group, self.groups.at[g]).w[k]
                 )
 
     def outline(self):
@@ -92,7 +103,7 @@ class Average(Stateful):
         memset(self.model, 0, (self.p + 1) * cython.sizeof(cython.double))
         for g in range(self.groups.n):
             shift, scale = 0.0, 1.0
-            weight = self.gate.w[g]
+            weight = self.gate[g]
             if cython.cast(Group, self.groups.at[g]).carry is not None:
                 cython.cast(Group, self.groups.at[g]).carry.linear(cython.address(shift), cython.address(scale))
             self.model[0] += weight * shift
@@ -107,6 +118,10 @@ class Average(Stateful):
             if used:
                 cython.cast(Experts, self.each.at[m]).add_coef(self.scaled + self.first[m], self.model)
         return 0
+
+    def gates(self):
+        """The weights of the groups."""
+        return copied(self.gate, self.groups.n)
 
     def weight_of(self, m):
         """Of all experts that share a memory."""

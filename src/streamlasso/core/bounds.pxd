@@ -9,6 +9,7 @@ cdef class Bounds(Stateful):
     cdef readonly Py_ssize_t p
     cdef public Py_ssize_t n
     cdef Family family
+    cdef bint unbounded
     cdef Doubles room
     cdef double* low
     cdef double* high

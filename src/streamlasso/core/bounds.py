@@ -7,7 +7,7 @@ the bound by half, a world that really moved is followed within a few rows. Of a
 if it lies k times as far from the middle as the bound, the row weighs 1/k. A feature that was constant so far has no
 range, and is trusted whatever its value; so is everything in the first rows.
 
-A prediction is bounded in eta: where the mean is at the bound. A bound that no mean reaches (a probability below 0, a
+A prediction is bounded in eta: where the mean is at the bound, of a linear model from row FIRST_ROWS on. A bound that no mean reaches (a probability below 0, a
 negative count) lies half-way from the nearest response seen to where the means end; where a response was seen at that
 very end (a class, a count of 0), it is the estimate of Krichevsky and Trofimov for what never happened in n rows,
 1 / (2 (n + 1)) of the range away.
@@ -57,6 +57,7 @@ class Bounds(Stateful):
     def __cinit__(self, p: cython.Py_ssize_t, family):
         self.p = p
         self.family = family
+        self.unbounded = family.quadratic
         self.room = Doubles(2 * p)
         self.low = self.room.at
         self.high = self.low + p
@@ -108,7 +109,9 @@ class Bounds(Stateful):
         if self.n == 0 or y > self.y_high:
             self.y_high = y
         self.n += 1
-        if wider or (self.n & (self.n - 1)) == 0:
+        if self.unbounded and self.n < FIRST_ROWS:
+            return 0
+        if wider or (self.n & (self.n - 1)) == 0 or self.n == FIRST_ROWS:
             self._bound_eta()
         return 0
 

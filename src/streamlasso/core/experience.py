@@ -23,6 +23,7 @@ from cython.cimports.streamlasso.core.bounds import Bounds
 from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
+from cython.cimports.streamlasso.core.values import FIRST_ROWS
 
 from streamlasso.core.state import array
 
@@ -106,7 +107,7 @@ class Experience(Stateful):
         high: cython.double = self.seen[m * N_EXPERIENCE + HIGH]
         rows: cython.double = self.seen[m * N_EXPERIENCE + ROWS_SEEN]
         room: cython.double
-        if rows == 0.0 or self.free[m]:
+        if rows == 0.0 or self.free[m] or (self.scaled and self.bounds.n < FIRST_ROWS):
             return 0
         if self.scaled:
             room = REACH * (high - low) + (self.bounds.y_high - self.bounds.y_low) / (rows * rows)

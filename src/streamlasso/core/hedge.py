@@ -33,13 +33,14 @@ LARGEST_LOSS = cython.declare(cython.double, 700.0)
 class Hedge(Stateful):
     """Weights of n predictions.
 
-    prior : the weights before the first row, which add up to 1
+    prior : the weights that they leak back to, which add up to 1
     rate, share : as above
+    start : the weights before the first row, by default the prior
     """
 
     STATE = (array("w", "n"),)
 
-    def __cinit__(self, prior, rate: cython.double = 1.0, share: cython.double = 0.0):
+    def __cinit__(self, prior, rate: cython.double = 1.0, share: cython.double = 0.0, start=None):
         self.n = len(prior)
         self.rate = rate
         self.share = share
@@ -47,7 +48,7 @@ class Hedge(Stateful):
         self.w = self.room.at
         self.prior = self.w + self.n
         self.factor = self.prior + self.n
-        fill(self.w, self.n, prior)
+        fill(self.w, self.n, prior if start is None else start)
         fill(self.prior, self.n, prior)
 
     def update(self, loss):

@@ -67,4 +67,6 @@ cdef class MixtureLearner(Engine):
     cdef double _gated(self, const double* etas) noexcept nogil
     cdef void _write_calibrated(self, double* model) noexcept nogil
     cdef Py_ssize_t _memory_of(self, Py_ssize_t e) noexcept nogil
+    cdef double _mean_eta(self) except? -1 nogil
+    cdef int _add_up(self) except -1 nogil
     cdef int _summarise(self) except -1 nogil

@@ -32,7 +32,7 @@ from cython.cimports.streamlasso.core.engine import Engine
 from cython.cimports.streamlasso.core.experience import Experience
 from cython.cimports.streamlasso.core.groups.base import Batch, Experts, Group, Judged
 from cython.cimports.streamlasso.core.hedge import Hedge
-from cython.cimports.streamlasso.core.kernels import hold
+from cython.cimports.streamlasso.core.kernels import dot, hold
 from cython.cimports.streamlasso.core.noise import Noise
 from cython.cimports.streamlasso.core.pointers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.quantiles import Quantiles
@@ -52,8 +52,14 @@ from streamlasso.core.state import Column, numbers
 #: Whole groups err together less than their experts do, and a wrong one costs more: the gate trusts a row by half.
 GATE_RATE = 0.5
 GATE_SHARE = 0.005
+LEAST_INFORMATION = cython.declare(cython.double, 1e-3)
 #: A row is the one that was predicted last where no feature differs by more than this share of its range.
 NEARBY = cython.declare(cython.double, 0.1)
+
+
+def _shares(groups, name):
+    weights = np.array([getattr(group, name) for group in groups])
+    return weights / weights.sum()
 
 
 @cython.cclass
@@ -84,10 +90,9 @@ class MixtureLearner(Engine):
         self.group = Pointers(groups)
         self.M = len(experts)
         self.G = len(groups)
-        priors = np.array([group.prior for group in groups])
-        self.hedge = Hedge(priors / priors.sum(), GATE_RATE, GATE_SHARE)
+        self.hedge = Hedge(_shares(groups, "prior"), GATE_RATE, GATE_SHARE, _shares(groups, "start"))
         self.average = Average(self.p, self.each, self.group, self.hedge)
-        self.average.add_up()
+        self.average.add_up(1.0)
         self.n = self.average.n
         # A ridge is left behind in the scratch space, and that is kept.
         self.lends = self.p <= MOST_SHARED and settings["penalty"].l1_ratio == 1.0
@@ -272,8 +277,7 @@ class MixtureLearner(Engine):
         for i in range(n):
             if self.weight[i] > 0.0:
                 self._see(self.rows + i * self.p, self.targets[i], self.weight[i])
-        self.average.add_up()
-        return 0
+        return self._add_up()
 
     def _start(self, n):
         """Those that predict from the first row on begin with what it looks like."""
@@ -283,7 +287,7 @@ class MixtureLearner(Engine):
             i += 1
         self.stream.add(self.rows + i * self.p, self.targets[i], self.weight[i])
         for g in range(self.G):
-            cython.cast(Group, self.group.at[g]).start(self.stream)
+            cython.cast(Group, self.group.at[g]).begin_group(self.stream)
         self.stream.clear()
         return 0
 
@@ -305,11 +309,23 @@ class MixtureLearner(Engine):
         self.relevance.see(x)
         self.stream.add(x, y, weight)
         self.n_seen += 1
-        eta: cython.double = self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high)
+        eta: cython.double = self._mean_eta()
         for g in range(self.G):
             e = cython.cast(Group, self.group.at[g]).see(self.stream, eta, self.n_seen)
             if e >= 0:
                 self.experience.forget(self._memory_of(e))
+        return 0
+
+    def _mean_eta(self):
+        """eta of the mean response."""
+        return self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high)
+
+    def _add_up(self):
+        """The weights of all experts. What a row with the mean response says about eta is 4 loss'', at most 1: 4 p (1 - p)
+        for a class, and the less that is, the longer the groups take to find that there is nothing to learn."""
+        eta: cython.double = self._mean_eta() if self.n_seen > 0 else 0.0
+        information: cython.double = 4.0 * self.family.curvature_at(self.family.mean_at(eta), eta)
+        self.average.add_up(1.0 / min(max(information, LEAST_INFORMATION), 1.0))
         return 0
 
     def _summarise(self):
@@ -463,7 +479,7 @@ class MixtureLearner(Engine):
 
     def _gated(self, etas):
         """The average of the groups."""
-        return self.bounds.clip_eta(self.hedge.average(etas))
+        return self.bounds.clip_eta(dot(self.G, self.average.gate, etas))
 
     def write_model(self, model):
         self.average.whole()
@@ -516,7 +532,7 @@ class MixtureLearner(Engine):
     @property
     def group_weights(self):
         """What the gate gives to each group, by its name."""
-        return {group.name: float(weight) for group, weight in zip(self.groups, self.hedge.weights, strict=True)}
+        return {group.name: float(weight) for group, weight in zip(self.groups, self.average.gates(), strict=True)}
 
     @property
     def memories(self):
@@ -610,4 +626,4 @@ class MixtureLearner(Engine):
         if tape.mode == READ:
             self.is_asked = False
             self.is_summarised = True
-            self.average.add_up()
+            self._add_up()

@@ -24,6 +24,8 @@ from streamlasso.core.state import Column, numbers
 ODDS_CAP = cython.declare(cython.double, 6.0)
 #: The forgetting factor of the dispersion.
 DISPERSION_DECAY = cython.declare(cython.double, 0.98)
+#: The first rows are predicted from next to nothing: of n rows so far the i-th weighs about i^2.
+YOUNG = cython.declare(cython.double, 2.0 / 3.0)
 
 
 @cython.cclass
@@ -47,7 +49,8 @@ class Noise(Stateful):
         deviance = 2.0 * max(self.family.loss_at(y, eta) - least, 0.0)
         if self.dispersion > 0.0:
             deviance = min(deviance, 2.0 * self.cap * self.dispersion)
-        self.dispersion_weight = DISPERSION_DECAY * self.dispersion_weight + 1.0
+        decay: cython.double = min(DISPERSION_DECAY, self.dispersion_weight / (self.dispersion_weight + YOUNG))
+        self.dispersion_weight = decay * self.dispersion_weight + 1.0
         self.dispersion += (deviance - self.dispersion) / self.dispersion_weight
         return 0
 

@@ -17,8 +17,8 @@ from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
 
 #: Experts of one group differ little, and all err where the stream is hard: a row is trusted this much.
-RATE = 0.3
-SHARE = 0.01
+RATE = 0.2
+SHARE = 0.002
 #: Of the loss by which an expert is weighed, the part that is its own. The rest is what a little more of it would have
 #: changed in the average (the linearised loss): the first finds the best expert, the second the best combination.
 OWN = cython.declare(cython.double, 0.5)
@@ -93,7 +93,7 @@ class Experts(Stateful):
 class Group(Stateful):
     """Experts from `first` on, `n` of them, averaged by their weights `w`.
 
-    prior : the weight of the group before the first row, relative to those of the others
+    prior, start : the weight that the gate leaks back to, and that before the first row, relative to other groups
     carry : what its last residuals say of the next row, or None
     """
 
@@ -109,7 +109,7 @@ class Group(Stateful):
         self.name = name
         self.first = first
         self.n = n
-        self.prior = prior
+        self.prior = self.start = prior
         self.carry = carry
         self.hedge = Hedge([1.0 / n] * n, RATE, SHARE)
         self.w = self.hedge.w
@@ -137,7 +137,7 @@ class Group(Stateful):
         self.hedge.update(self.regret)
         return 0
 
-    def start(self, stream):
+    def begin_group(self, stream):
         """Before the first row is learnt, which `stream` has seen."""
         return 0
 

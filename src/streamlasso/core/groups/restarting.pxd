@@ -18,7 +18,7 @@ cdef class Ridge(Experts):
     cdef Doubles room, scratch
     cdef object factors
     cdef const double* penalty_factor
-    cdef public double kappa, rows, shape, spread, evidence
+    cdef public double kappa, rows, shape, spread, level, noise, evidence
     cdef double* P
     cdef double* b
     cdef double* centre
@@ -29,6 +29,7 @@ cdef class Ridge(Experts):
     cdef int begin_uncentred(self, Scaler stream, double level, double noise, double* precision) noexcept nogil
     cdef int renew(self, Scaler stream, double* precision) noexcept nogil
     cdef void _precisions(self, Scaler stream, bint raw, double* out) noexcept nogil
+    cdef void _renew_level(self, Scaler stream) noexcept nogil
     cdef void _set_precision(self, Py_ssize_t j, double precision) noexcept nogil
     cdef double _column(self, Py_ssize_t i, double* out) noexcept nogil
     cdef void _add_precision(self, Py_ssize_t i, double gain, const double* column) noexcept nogil

@@ -52,21 +52,22 @@ from streamlasso.core.active_set import MOST_SHARED
 from streamlasso.core.state import FEATURES, PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
 from streamlasso.memories import Forgetting
 
-#: Of the group before the first row: nothing else predicts then.
-PRIOR = 0.3
+#: Of the group, and before the first row, where nothing else predicts.
+PRIOR, START = 0.4, 3.0
 #: A change about once in a hundred rows, and a start every second row.
 HAZARD = cython.declare(cython.double, 0.01)
 EVERY = cython.declare(cython.Py_ssize_t, 2)
 #: Signal to noise: of most streams, of those that are nearly exact, and of those that are.
 SIGNALS = (9.0, 900.0, 9e4)
+FIRST_SIGNAL = cython.declare(cython.double, SIGNALS[0])
 #: Where eta is a logit or a logarithm it has a scale of its own: the prior of b_j s_j has the variance 1 / kappa.
 KAPPAS_OF_LINKS = (3.0, 30.0, 0.3)
 #: What of the signal the level may be.
 LEVEL = cython.declare(cython.double, 0.05)
-#: And before the first row, where it is zero as much as anything else.
-FIRST_LEVEL = cython.declare(cython.double, 9.0)
+#: And in the first row, when it may be zero as well as anything else.
+FIRST_LEVEL = cython.declare(cython.double, 3.0)
 #: The part of all starts that is the same for all priors, and how the weights of a prior's experts fade.
-EXPLORED = cython.declare(cython.double, 0.4)
+EXPLORED = cython.declare(cython.double, 0.15)
 CREDIT_DECAY = cython.declare(cython.double, 0.99)
 #: Rows after which the first ridge keeps its prior.
 RENEWED = cython.declare(cython.Py_ssize_t, 16)
@@ -102,7 +103,15 @@ class Ridge(Experts):
         array("P", PAIRS),
         array("b", WITH_INTERCEPT, exchanged=np.negative),
         array("centre", WITH_INTERCEPT),
-        numbers("prior", Column("kappa"), Column("rows"), Column("shape"), Column("spread")),
+        numbers(
+            "prior",
+            Column("kappa"),
+            Column("rows"),
+            Column("shape"),
+            Column("spread"),
+            Column("level"),
+            Column("noise"),
+        ),
     )
 
     kind = "ridge"
@@ -128,7 +137,7 @@ class Ridge(Experts):
         self.factors = np.ascontiguousarray(settings["penalty_factor"], dtype=float)
         factors: cython.const[cython.double][::1] = self.factors
         self.penalty_factor = cython.address(factors[0])
-        self.kappa = self.rows = self.shape = self.spread = self.evidence = 0.0
+        self.kappa = self.rows = self.shape = self.spread = self.level = self.noise = self.evidence = 0.0
 
     def predict(self, x, eta):
         eta[0] = self._eta(x)
@@ -201,6 +210,8 @@ class Ridge(Experts):
         """Begin with the first row: the prior is about zero. Its precisions are left in `precision`."""
         j: cython.Py_ssize_t
         self.begin(stream, 0.0, self.kappa, level, noise)
+        self.level = level
+        self.noise = noise
         memset(self.centre, 0, (self.p + 1) * cython.sizeof(cython.double))
         self._precisions(stream, True, precision)
         for j in range(self.p):
@@ -230,7 +241,22 @@ class Ridge(Experts):
             else:
                 self._set_precision(j, now[j])
             precision[j] = now[j]
+        if self.quadratic and self.fit_intercept and stream.y_scatter > 0.0:
+            self._renew_level(stream)
         return 0
+
+    def _renew_level(self, stream):
+        """The same for the level, whose square is that of the mean less what chance adds, and for the noise."""
+        delta: cython.double
+        rows: cython.double = stream.weight
+        noise: cython.double = stream.y_scatter * (rows + 1.0) / (rows * rows * (1.0 + FIRST_SIGNAL))
+        chance: cython.double = stream.y_scatter / (rows * max(rows - 1.0, 1.0))
+        level: cython.double = max(stream.y_mean * stream.y_mean - chance, 0.0) / noise + LEVEL * FIRST_SIGNAL
+        delta = 1.0 / level - 1.0 / self.level
+        self._add_precision(0, delta / (1.0 + delta * self._column(0, self.q)), self.q)
+        self.level = level
+        self.spread += noise - self.noise
+        self.noise = noise
 
     def _column(self, i, out):
         """Column i of P; its diagonal."""
@@ -311,6 +337,8 @@ class Ridge(Experts):
         tape.number(cython.address(self.rows), WEIGHT)
         tape.number(cython.address(self.shape), WEIGHT)
         tape.number(cython.address(self.spread), WEIGHT)
+        tape.number(cython.address(self.level), WEIGHT)
+        tape.number(cython.address(self.noise), WEIGHT)
 
 
 @cython.cclass
@@ -327,6 +355,7 @@ class Restarting(Group):
 
     def __cinit__(self, name, first, n, prior, carry, ridges, family):
         k: cython.Py_ssize_t
+        self.start = START
         self.p = ridges[0].p
         self.ridges = Pointers(ridges)
         self.quadratic = family.quadratic
@@ -352,9 +381,9 @@ class Restarting(Group):
                 self.regret[k] += row.loss[self.first + k]
         return 0
 
-    def start(self, stream):
+    def begin_group(self, stream):
         """Before the first row is learnt, which `stream` has seen."""
-        noise: cython.double = stream.y_mean * stream.y_mean / (1.0 + self.signals[0])
+        noise: cython.double = stream.y_mean * stream.y_mean / (1.0 + FIRST_SIGNAL)
         cython.cast(Ridge, self.ridges.at[0]).kappa = self.kappas[0]
         cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(stream, FIRST_LEVEL, noise, self.precision)
         self.began[0] = 0

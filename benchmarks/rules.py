@@ -1,237 +1,245 @@
 """Two builds of the package on the same streams: what a change of the default's rules does to its losses.
 
-    git worktree add ../before d9b4d89 && (cd ../before && python setup.py build_ext --inplace)
-    python benchmarks/rules.py --data DATA --before ../before/src [--now src] [--options '{"starts": 6}'] [--jobs 2]
+    git worktree add ../before 66b1215 && (cd ../before && python setup.py build_ext --inplace)
+    python benchmarks/rules.py --data DATA --before ../before/src [--now src] [--keep FOLDER] [--jobs 2]
+    python benchmarks/rules.py --before ../before/src --kinds simulation "2 of 20" --options '{"starts": 0}'
 
-Losses as on the leaderboard: clipped, after the 50th row. The twelve streams with the last residuals and without, the
-29 other streams, the paper's simulation with regimes of random length (Gaussian; without intercept and scaling;
-classes: loss above the floor, after row 20, F of `selected_`), and streams with nothing to learn (loss over the running
-mean's): events of 2 % with flags, normal and heavy-tailed noise. Differences are paired, with one standard error over
-blocks of rows or over draws. Each build runs in processes of its own; `--options` are arguments of `Mixture` for the
-new one.
+- *as given*: the twelve development streams and the 28 of DATA/more, their first 3,000 rows (`--rows`); loss as on the
+  leaderboard: clipped, after the 50th row.
+- *with views*: the Gaussian ones of these with three lagged responses and with hinges, as views of the newer build; the
+  older one has the features as given. A build without `Mixture(views=...)` is not shown these.
+- the paper's simulation with regimes of random length, *simulation*, also *bare* (without intercept and scaling), of
+  *classes* and of *counts*; coefficients that are *drifting*; *stationary* ones: loss above the floor, from row 20 on
+  and from row 0 on, and in the first rows of a stream and after a change.
+- F of `selected_`, and how many features enter or leave it per 1,000 rows: in the simulations, where *2 of 20* features
+  matter, and on *bike_sharing*.
+- nothing to learn: loss over the running mean's.
+- *others*, the streams of others.py, by `--kinds others` only.
+
+Differences are paired, with one standard error over blocks of rows, or over draws. Each build runs in processes of its
+own. `--keep` keeps the results of each, so that a build that has not changed is not run again. `--options` are
+arguments of `Mixture` for the newer one. The last columns have what issue 26 asks for.
 """
 
 import argparse
 import json
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-#: Draws of each simulation, and streams with nothing to learn.
-DRAWS, NULLS = 100, 20
-BURN_IN_SIMULATED = 20
+from builds import results
+from common import report
+from rules_streams import DRAWS, KINDS, ROWS, USUAL, all_streams
+from streamlasso.bench.leaderboard import running_mean_loss
+from streamlasso.bench.losses import block_losses, half_deviance
+from streamlasso.bench.task import Task
+from streamlasso.simulate import f_score
+
+#: Rows of a simulation that do not count, where that is not said otherwise; and of a regime, for what moves within.
+BURN_IN, SETTLED = 20, 50
+#: A stream that has lost more than this share is named.
+NAMED = 1.01
+FAMILIES = ("gaussian", "binomial", "poisson")
+FROM_20, FROM_0 = "above the floor, from row 20 on", "above the floor, from row 0 on"
+ALL, WORST, F_ALL, F_SPARSE = "geometric mean of all", "worst", "F of selected_", "F of selected_, sparse regimes"
+MOVES = "moves of selected_ per 1,000 rows"
+#: What the newer build must reach, and what would be good: of the ratio ("x") or of the value itself.
+GOALS = {
+    ("as given", ALL): ("x <=", 0.97, 0.955),
+    ("as given", WORST): ("x <=", 1.02, 1.01),
+    ("with views", ALL): ("x <=", 0.945, 0.92),
+    ("simulation", FROM_20): ("<=", 0.72, 0.66),
+    ("simulation", FROM_0): ("<=", 0.86, 0.78),
+    ("simulation, bare", FROM_20): ("<=", 0.65, 0.58),
+    ("simulation, bare", FROM_0): ("<=", 0.77, 0.68),
+    ("simulation", "rows 0 to 4"): ("<=", 5.3, 4.9),
+    ("simulation", "rows 5 to 9"): ("<=", 3.8, 3.4),
+    ("simulation", "rows 0 to 4 after a change"): ("<=", 6.6, None),
+    ("simulation", "rows 5 to 9 after a change"): ("<=", 3.5, None),
+    ("simulation, classes", FROM_20): ("x <=", 1.0, 0.95),
+    ("simulation, counts", FROM_20): ("x <=", 1.0, 0.95),
+    ("simulation", F_ALL): (">=", 0.65, 0.67),
+    ("simulation", F_SPARSE): (">=", 0.56, 0.60),
+    ("2 of 20", F_ALL): (">=", 0.78, 0.82),
+    ("simulation", MOVES): ("<=", 10.0, 5.0),
+    ("bike_sharing", MOVES): ("<=", 25.0, 10.0),
+}
+
+Line = dict[str, str]
 
 
-# --- the streams ------------------------------------------------------------------------------------------------------
+# --- what is said of one stream ---------------------------------------------------------------------------------------
 
 
-def real(data: Path) -> Iterator[dict]:
-    from streams import TASKS, load_task
-
-    for name in TASKS:
-        task = load_task(name, data)
-        kept = dict(family=task.family, X=task.X, y=task.y)
-        yield dict(kind="carry on", name=name, **kept)
-        yield dict(kind="carry off", name=name, **kept, options={"carry": False})
-
-
-def others() -> Iterator[dict]:
-    from others import tasks
-
-    for task in tasks(2000):
-        yield dict(kind="others", name=task.name, family=task.family, X=task.X, y=task.y)
-
-
-def simulated(draws: int) -> Iterator[dict]:
-    from streamlasso.families import Binomial, Gaussian
-    from streamlasso.simulate import DENSE, SPARSE, simulate
-
-    orders = ((DENSE, SPARSE, DENSE), (SPARSE, DENSE, SPARSE))
-    for kind, family in (("simulation", Gaussian()), ("simulation, classes", Binomial())):
-        for seed in range(draws):
-            rng = np.random.default_rng(1000 + seed)
-            stream = simulate(rng, lengths=rng.integers(60, 151, 3), densities=orders[seed % 2], family=family)
-            kept = dict(family=family.name, X=stream.X, y=stream.y, floor=stream.floor, beta=stream.beta)
-            yield dict(kind=kind, name=str(seed), **kept)
-            if family.name == "gaussian":
-                bare = {"fit_intercept": False, "standardize": False}
-                yield dict(kind="simulation, bare", name=str(seed), **kept, settings=bare)
-
-
-def nothing_to_learn(draws: int, n: int = 2000) -> Iterator[dict]:
-    for seed in range(draws):
-        rng = np.random.default_rng(seed)
-        X = rng.normal(size=(n, 15))
-        flags = (rng.random((n, 15)) < 0.05).astype(float)
-        yield dict(
-            kind="rare events", name=str(seed), family="binomial", X=flags, y=(rng.random(n) < 0.02).astype(float)
-        )
-        yield dict(kind="normal noise", name=str(seed), family="gaussian", X=X, y=rng.normal(size=n))
-        yield dict(kind="heavy tails", name=str(seed), family="gaussian", X=X, y=rng.standard_t(2, n))
-
-
-def all_streams(data: Path | None, draws: int) -> list[dict]:
-    found = [*(real(data) if data else ()), *others(), *simulated(draws), *nothing_to_learn(min(draws, NULLS))]
-    return [dict(stream, X=np.ascontiguousarray(stream["X"])) for stream in found]
-
-
-# --- one build --------------------------------------------------------------------------------------------------------
-
-
-def learnt(stream: dict, options: dict) -> dict[str, np.ndarray]:
-    """The mean that was predicted for each row; in simulations also the loss of each row, and F of the single model."""
-    from streamlasso import RAPClassifier, RAPRegressor, progressive
-    from streamlasso.tuners import Mixture
-
-    known = Mixture().settings()
-    wanted = {name: value for name, value in {**options, **stream.get("options", {})}.items() if name in known}
-    settings = dict(stream.get("settings", {}), tuner=Mixture(**wanted))
-    classes = stream["family"] == "binomial"
-    model = RAPClassifier(**settings) if classes else RAPRegressor(family=stream["family"], **settings)
-    if "beta" in stream:
-        return followed(model, stream)
-    trace = progressive(model, stream["X"], stream["y"], progress=False)
-    if not classes:
-        return {"means": trace.prediction}
-    right = np.exp(-trace.loss)
-    return {"means": np.where(stream["y"] > 0, right, 1 - right)}
-
-
-def followed(model, stream: dict) -> dict[str, np.ndarray]:
-    from streamlasso import progressive
-    from streamlasso.simulate import f_score
-
-    X, y, beta = stream["X"], stream["y"], stream["beta"]
-    loss = progressive(model, X, y, progress=False).loss
-    model = type(model)(**model.get_params(deep=False)).partial_fit(X[:1], y[:1], **_classes(stream))
-    learner, single = model.learners_[0], np.zeros_like(X)
-    for t in range(1, len(y)):
-        learner.learn(X[t : t + 1], y[t : t + 1])
-        single[t] = learner.selected().coef
-    return {"loss": loss, "f": f_score(single, beta)[BURN_IN_SIMULATED:]}
-
-
-def _classes(stream: dict) -> dict:
-    return {"classes": [0.0, 1.0]} if stream["family"] == "binomial" else {}
-
-
-def work(folder: Path, options: dict) -> None:
-    """Of the streams in a folder, those that no other process has taken: their results beside them."""
-    for path in sorted(folder.glob("stream*.npy")):
-        result = path.with_name(f"result-{os.environ['BUILD']}-{path.name}")
-        try:
-            result.touch(exist_ok=False)
-        except FileExistsError:
-            continue
-        np.save(result, learnt(np.load(path, allow_pickle=True).item(), options), allow_pickle=True)
-
-
-def run(build: Path, name: str, folder: Path, options: dict, jobs: int) -> list[dict]:
-    """Results of all streams, by as many processes that import the package from `build`."""
-    here = str(Path(__file__).parent)
-    environment = {**os.environ, "PYTHONPATH": f"{build.resolve()}{os.pathsep}{here}", "BUILD": name}
-    command = [sys.executable, __file__, "--work", str(folder), "--options", json.dumps(options)]
-    workers = [subprocess.Popen(command, env=environment) for _ in range(jobs)]
-    failed = [worker.wait() for worker in workers]
-    if any(failed):
-        raise SystemExit(f"{build}: a process failed")
-    return [np.load(path, allow_pickle=True).item() for path in sorted(folder.glob(f"result-{name}-*.npy"))]
-
-
-# --- two of them ------------------------------------------------------------------------------------------------------
-
-
-def scores(stream: dict, result: dict) -> np.ndarray:
-    """The loss of each block of rows; of a simulation the mean loss above the floor."""
-    from streamlasso.bench.losses import block_losses
-
-    if "floor" in stream:
-        return np.array([np.mean((result["loss"] - stream["floor"])[BURN_IN_SIMULATED:])])
+def blocks(stream: dict, result: dict) -> np.ndarray:
+    """The loss of each block of rows of a real stream."""
     return block_losses(stream["family"], stream["y"], result["means"])
 
 
-def ratio(now: np.ndarray, before: np.ndarray) -> str:
+def measures(stream: dict, result: dict) -> dict[str, float]:
+    """All that is said of a simulated stream."""
+    found: dict[str, float] = {}
+    if "floor" in stream:
+        loss = half_deviance(stream["family"], stream["y"], result["means"])
+        excess = loss - stream["floor"]
+        found |= {FROM_20: excess[BURN_IN:].mean(), FROM_0: excess.mean()}
+        if stream["kind"] == "simulation":
+            found |= first_rows(loss, stream["regime"])
+    if "chosen" in result:
+        found |= selection(stream, result["chosen"])
+    return found
+
+
+def first_rows(loss: np.ndarray, regime: np.ndarray) -> dict[str, float]:
+    """Half squared error when a stream begins, and after its changes."""
+    found = {}
+    changes = np.flatnonzero(np.diff(regime)) + 1
+    for a in (0, 5):
+        found[f"rows {a} to {a + 4}"] = loss[a : a + 5].mean()
+        found[f"rows {a} to {a + 4} after a change"] = np.mean([loss[c + a : c + a + 5].mean() for c in changes])
+    return found
+
+
+def selection(stream: dict, chosen: np.ndarray) -> dict[str, float]:
+    found = {}
+    regime = stream.get("regime", np.zeros(len(chosen)))
+    if "beta" in stream:
+        f = f_score(chosen, stream["beta"])[BURN_IN:]
+        sparse = (stream["beta"] != 0).mean(axis=1)[BURN_IN:] < 0.5
+        found[F_ALL] = f.mean()
+        if not sparse.all():
+            found[F_SPARSE] = f[sparse].mean()
+    age = np.arange(len(regime)) - np.searchsorted(regime, regime)
+    settled = age[1:] > SETTLED
+    moved = (chosen[1:] != chosen[:-1]).sum(axis=1)
+    found[MOVES] = 1000 * moved[settled].mean()
+    return found
+
+
+# --- lines of the table -----------------------------------------------------------------------------------------------
+
+
+def table(streams: list[dict], before: list[dict], now: list[dict]) -> Iterator[Line]:
+    kinds: dict[str, list[tuple]] = {}
+    for stream, old, new in zip(streams, before, now, strict=True):
+        kinds.setdefault(stream["kind"], []).append((stream, old, new))
+    for kind, triples in kinds.items():
+        if not all(new for _, _, new in triples):
+            yield line(kind, "skipped: the newer build knows no views")
+            continue
+        if kind in ("as given", "with views", "others"):
+            yield from real_lines(kind, triples)
+        elif kind in ("rare events", "normal noise", "heavy tails"):
+            yield from null_lines(kind, triples)
+        else:
+            yield from simulated_lines(kind, triples)
+        a, b = (sum(triple[k]["seconds"] for triple in triples) for k in (2, 1))
+        yield line(kind, "CPU seconds", f"{b:.3g}", f"{a:.3g}", f"{a / b:.2f}")
+
+
+def real_lines(kind: str, triples: list[tuple]) -> Iterator[Line]:
+    logs, errors = [], []
+    for stream, old, new in triples:
+        b, a = blocks(stream, old), blocks(stream, new)
+        share, error = ratio(a, b)
+        logs.append(np.log(share))
+        errors.append(error / share)
+        yield line(kind, stream["name"], f"{b.mean():.5g}", f"{a.mean():.5g}", said(share, error))
+    logs, errors = np.array(logs), np.array(errors)
+    families = np.array([stream["family"] for stream, _, _ in triples])
+    for what, chosen in [(ALL, families != ""), *((f"geometric mean, {name}", families == name) for name in FAMILIES)]:
+        if chosen.any():
+            share = np.exp(logs[chosen].mean())
+            error = share * np.sqrt(np.sum(errors[chosen] ** 2)) / chosen.sum()
+            yield line(kind, what, f"{chosen.sum()} streams", "", said(share, error), share)
+    order = np.argsort(-logs)
+    for k, i in enumerate(order):
+        if k == 0 or logs[i] > np.log(NAMED):
+            share = np.exp(logs[i])
+            what = WORST if k == 0 else f"above {NAMED}"
+            yield line(kind, what, triples[i][0]["name"], "", said(share, errors[i] * share), share)
+
+
+def simulated_lines(kind: str, triples: list[tuple]) -> Iterator[Line]:
+    old, new = ([measures(triple[0], triple[k]) for triple in triples] for k in (1, 2))
+    for what in old[0]:
+        b, a = (np.array([each[what] for each in side]) for side in (old, new))
+        share, error = ratio(a, b)
+        yield line(kind, what, with_error(b), with_error(a), said(share, error), share, a.mean())
+
+
+def null_lines(kind: str, triples: list[tuple]) -> Iterator[Line]:
+    """Against the running mean: the mean over draws (a sum would be that of the largest outlier), and the worst."""
+    baseline = [running_mean_loss(Task("", s["family"], s["X"], s["y"], [])) for s, _, _ in triples]
+    b, a = (np.array([blocks(triple[0], triple[k]).mean() for triple in triples]) / np.array(baseline) for k in (1, 2))
+    share, error = ratio(a, b)
+    yield line(kind, "over the running mean", with_error(b), with_error(a), said(share, error))
+    yield line(kind, "worst draw", f"{b.max():.4f}", f"{a.max():.4f}")
+
+
+def ratio(now: np.ndarray, before: np.ndarray) -> tuple[float, float]:
     """Of the means, with the standard error of the difference."""
     share = now.mean() / before.mean()
-    error = np.std(now - share * before, ddof=1) / np.sqrt(len(now)) / before.mean() if len(now) > 1 else np.nan
-    return f"{share:.4f} ± {error:.4f}"
+    if len(now) < 2:
+        return share, np.nan
+    return share, np.std(now - share * before, ddof=1) / np.sqrt(len(now)) / abs(before.mean())
 
 
-def table(streams: list[dict], now: list[dict], before: list[dict]) -> Iterator[dict[str, str]]:
-    kinds: dict[str, list[int]] = {}
-    for i, stream in enumerate(streams):
-        kinds.setdefault(stream["kind"], []).append(i)
-    for kind, places in kinds.items():
-        new, old = ([scores(streams[i], results[i]) for i in places] for results in (now, before))
-        if "floor" in streams[places[0]]:
-            a, b = np.concatenate(new), np.concatenate(old)
-            yield line(kind, f"{len(places)} draws, above the floor", b.mean(), a.mean(), ratio(a, b))
-            f_now, f_old = (np.array([results[i]["f"].mean() for i in places]) for results in (now, before))
-            yield line(kind, "F of selected_", f_old.mean(), f_now.mean(), ratio(f_now, f_old))
-        elif streams[places[0]]["name"].isdigit():
-            yield from null_lines(kind, [streams[i] for i in places], new, old)
-        else:
-            logs = []
-            for i, a, b in zip(places, new, old, strict=True):
-                logs.append(np.log(a.mean() / b.mean()))
-                yield line(kind, streams[i]["name"], b.mean(), a.mean(), ratio(a, b))
-            kept = [log for log, i in zip(logs, places, strict=True) if streams[i]["name"] != "usenet1"]
-            yield line(
-                kind, "geometric mean", 1.0, np.exp(np.mean(logs)), f"without usenet1 {np.exp(np.mean(kept)):.4f}"
-            )
+def with_error(values: np.ndarray) -> str:
+    if len(values) < 2:
+        return f"{values.mean():.5g}"
+    return f"{values.mean():.5g} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.2g}"
 
 
-def null_lines(kind: str, streams: list[dict], now: list, before: list) -> Iterator[dict[str, str]]:
-    """Against the running mean: the mean over draws (a sum would be that of the largest outlier), and the worst."""
-    baseline = np.array([running_mean(stream) for stream in streams])
-    a, b = (np.array([blocks.mean() for blocks in each]) / baseline for each in (now, before))
-    yield line(kind, "over the running mean", b.mean(), a.mean(), ratio(a, b))
-    yield line(kind, "worst draw", b.max(), a.max(), "")
+def said(share: float, error: float) -> str:
+    return f"{share:.4f}" if np.isnan(error) else f"{share:.4f} ± {error:.4f}"
 
 
-def running_mean(stream: dict) -> float:
-    from streamlasso.bench.leaderboard import running_mean_loss
-    from streamlasso.bench.task import Task
+def line(kind: str, what: str, before="", now="", change="", share: float = np.nan, value: float = np.nan) -> Line:
+    """With the goal of its share or value, if there is one."""
+    found = {"kind": kind, "what": what, "before": before, "now": now, "now / before": change}
+    if (kind, what) not in GOALS:
+        return {**found, "must (aim)": "", "met": ""}
+    sign, must, aim = GOALS[kind, what]
+    reached = share if sign.startswith("x") else value
+    met = [goal is not None and (reached <= goal if sign.endswith("<=") else reached >= goal) for goal in (must, aim)]
+    goals = f"{sign} {must:g}" + ("" if aim is None else f" ({aim:g})")
+    return {**found, "must (aim)": goals, "met": "aim" if met[1] else "yes" if met[0] else "NO"}
 
-    return running_mean_loss(Task("", stream["family"], stream["X"], stream["y"], []))
 
-
-def line(kind: str, name: str, before: float, now: float, change: str) -> dict[str, str]:
-    return {"kind": kind, "stream": name, "before": f"{before:.5g}", "now": f"{now:.5g}", "now / before": change}
+def options_of(description: str) -> argparse.ArgumentParser:
+    """What `ablate.py` is told as well."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="the directory with the streams' folders; without it, no real ones")
+    parser.add_argument("--draws", type=int, default=DRAWS, help="of the Gaussian simulations; half as many of others")
+    parser.add_argument("--rows", type=int, default=ROWS, help="the first rows of each real stream")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=USUAL, help="some of the kinds of streams alone")
+    parser.add_argument("--jobs", type=int, default=2)
+    return parser
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="the directory with the streams' folders; without it, no real ones")
-    parser.add_argument("--before", type=Path, help="the folder from which the older build is imported")
+    parser = options_of(__doc__)
+    parser.add_argument("--before", type=Path, required=True, help="the folder from which the older build is imported")
     parser.add_argument("--now", type=Path, default=Path(__file__).parents[1] / "src")
     parser.add_argument("--options", type=json.loads, default={}, help="arguments of Mixture, as JSON")
-    parser.add_argument("--draws", type=int, default=DRAWS)
-    parser.add_argument("--kinds", nargs="+", help="some of the kinds of streams alone")
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--keep", type=Path, help="a folder for the results of both builds, which are not run again")
     given = parser.parse_args()
-    if given.work:
-        work(given.work, given.options)
-        return
-    streams = [
-        stream
-        for stream in all_streams(given.data, given.draws)
-        if given.kinds is None or stream["kind"] in given.kinds
-    ]
-    with tempfile.TemporaryDirectory() as folder:
-        for i, stream in enumerate(streams):
-            np.save(Path(folder) / f"stream{i:05}.npy", stream, allow_pickle=True)
-        before = run(given.before, "before", Path(folder), {}, given.jobs)
-        now = run(given.now, "now", Path(folder), given.options, given.jobs)
-    from common import report
+    streams = all_streams(given.kinds, given.data, given.draws, given.rows)
+    shared = {"jobs": given.jobs, "keep": given.keep}
+    before = results(given.before, [plain(stream) for stream in streams], options={}, **shared)
+    now = results(given.now, streams, options=given.options, **shared)
+    report("rules", list(table(streams, before, now)))
 
-    report("rules", list(table(streams, now, before)))
+
+def plain(stream: dict) -> dict:
+    """The stream with the features as given."""
+    if "views" not in stream:
+        return stream
+    p = min(min(columns) for columns in stream["views"].values())
+    rest = {name: value for name, value in stream.items() if name != "views"}
+    return dict(rest, X=np.ascontiguousarray(stream["X"][:, :p]))
 
 
 if __name__ == "__main__":

@@ -91,7 +91,17 @@ def results(build: Path, streams: Sequence[dict], *, options: dict, jobs: int, k
             np.save(Path(folder) / f"{i:05}.npy", dict(stream, key=k), allow_pickle=True)
         if missing:
             run(build, [__file__, folder, str(kept.resolve()), json.dumps(options)], jobs)
-        return [np.load(kept / f"{k}.npy", allow_pickle=True).item() for k in keys]
+        return loaded(kept, keys)
+
+
+def results_kept(files: str, streams: Sequence[dict], *, options: dict, keep: Path) -> list[dict] | None:
+    """Those of a build that is known by its fingerprint only, if all are there."""
+    keys = [key(files, stream, options) for stream in streams]
+    return loaded(keep, keys) if all((keep / f"{k}.npy").exists() for k in keys) else None
+
+
+def loaded(keep: Path, keys: list[str]) -> list[dict]:
+    return [np.load(keep / f"{k}.npy", allow_pickle=True).item() for k in keys]
 
 
 def run(build: Path, command: list[str], jobs: int) -> None:

@@ -40,6 +40,7 @@ from streamlasso.simulate import f_score
 BURN_IN, SETTLED = 20, 50
 #: A stream that has lost more than this share is named.
 NAMED = 1.01
+REAL, NOTHING = ("as given", "with views", "others"), ("rare events", "normal noise", "heavy tails")
 FAMILIES = ("gaussian", "binomial", "poisson")
 FROM_20, FROM_0 = "above the floor, from row 20 on", "above the floor, from row 0 on"
 ALL, WORST, F_ALL, F_SPARSE = "geometric mean of all", "worst", "F of selected_", "F of selected_, sparse regimes"
@@ -120,17 +121,22 @@ def selection(stream: dict, chosen: np.ndarray) -> dict[str, float]:
 # --- lines of the table -----------------------------------------------------------------------------------------------
 
 
-def table(streams: list[dict], before: list[dict], now: list[dict]) -> Iterator[Line]:
+def by_kind(streams: list[dict], before: list[dict], now: list[dict]) -> dict[str, list[tuple]]:
+    """(stream, before, now) of each stream."""
     kinds: dict[str, list[tuple]] = {}
     for stream, old, new in zip(streams, before, now, strict=True):
         kinds.setdefault(stream["kind"], []).append((stream, old, new))
-    for kind, triples in kinds.items():
+    return kinds
+
+
+def table(streams: list[dict], before: list[dict], now: list[dict]) -> Iterator[Line]:
+    for kind, triples in by_kind(streams, before, now).items():
         if not all(new for _, _, new in triples):
             yield line(kind, "skipped: the newer build knows no views")
             continue
-        if kind in ("as given", "with views", "others"):
+        if kind in REAL:
             yield from real_lines(kind, triples)
-        elif kind in ("rare events", "normal noise", "heavy tails"):
+        elif kind in NOTHING:
             yield from null_lines(kind, triples)
         else:
             yield from simulated_lines(kind, triples)
@@ -139,26 +145,31 @@ def table(streams: list[dict], before: list[dict], now: list[dict]) -> Iterator[
 
 
 def real_lines(kind: str, triples: list[tuple]) -> Iterator[Line]:
-    logs, errors = [], []
-    for stream, old, new in triples:
-        b, a = blocks(stream, old), blocks(stream, new)
-        share, error = ratio(a, b)
-        logs.append(np.log(share))
-        errors.append(error / share)
-        yield line(kind, stream["name"], f"{b.mean():.5g}", f"{a.mean():.5g}", said(share, error))
-    logs, errors = np.array(logs), np.array(errors)
+    logs, errors = log_ratios(triples)
+    for (stream, old, new), log, error in zip(triples, logs, errors, strict=True):
+        b, a = blocks(stream, old).mean(), blocks(stream, new).mean()
+        yield line(kind, stream["name"], f"{b:.5g}", f"{a:.5g}", said_of(log, error))
     families = np.array([stream["family"] for stream, _, _ in triples])
     for what, chosen in [(ALL, families != ""), *((f"geometric mean, {name}", families == name) for name in FAMILIES)]:
         if chosen.any():
-            share = np.exp(logs[chosen].mean())
-            error = share * np.sqrt(np.sum(errors[chosen] ** 2)) / chosen.sum()
-            yield line(kind, what, f"{chosen.sum()} streams", "", said(share, error), share)
-    order = np.argsort(-logs)
-    for k, i in enumerate(order):
+            log, error = mean_log(logs[chosen], errors[chosen])
+            yield line(kind, what, f"{chosen.sum()} streams", "", said_of(log, error), np.exp(log))
+    for k, i in enumerate(np.argsort(-logs)):
         if k == 0 or logs[i] > np.log(NAMED):
-            share = np.exp(logs[i])
             what = WORST if k == 0 else f"above {NAMED}"
-            yield line(kind, what, triples[i][0]["name"], "", said(share, errors[i] * share), share)
+            yield line(kind, what, triples[i][0]["name"], "", said_of(logs[i], errors[i]), np.exp(logs[i]))
+
+
+def log_ratios(triples: list[tuple]) -> tuple[np.ndarray, np.ndarray]:
+    """Of the losses of each stream, with standard errors over its blocks."""
+    pairs = [ratio(blocks(stream, new), blocks(stream, old)) for stream, old, new in triples]
+    shares, errors = np.array(pairs).T
+    return np.log(shares), errors / shares
+
+
+def mean_log(logs: np.ndarray, errors: np.ndarray) -> tuple[float, float]:
+    """Over streams that are given: they are not seen as drawn from others."""
+    return float(logs.mean()), float(np.sqrt(np.sum(errors**2)) / len(logs))
 
 
 def simulated_lines(kind: str, triples: list[tuple]) -> Iterator[Line]:
@@ -170,12 +181,18 @@ def simulated_lines(kind: str, triples: list[tuple]) -> Iterator[Line]:
 
 
 def null_lines(kind: str, triples: list[tuple]) -> Iterator[Line]:
-    """Against the running mean: the mean over draws (a sum would be that of the largest outlier), and the worst."""
-    baseline = [running_mean_loss(Task("", s["family"], s["X"], s["y"], [])) for s, _, _ in triples]
-    b, a = (np.array([blocks(triple[0], triple[k]).mean() for triple in triples]) / np.array(baseline) for k in (1, 2))
+    """The mean over draws (a sum would be that of the largest outlier), and the worst."""
+    b, a = over_running_mean(triples)
     share, error = ratio(a, b)
     yield line(kind, "over the running mean", with_error(b), with_error(a), said(share, error))
     yield line(kind, "worst draw", f"{b.max():.4f}", f"{a.max():.4f}")
+
+
+def over_running_mean(triples: list[tuple]) -> tuple[np.ndarray, np.ndarray]:
+    """The loss of each draw, before and now, over that of the running mean."""
+    baseline = [running_mean_loss(Task("", s["family"], s["X"], s["y"], [])) for s, _, _ in triples]
+    b, a = (np.array([blocks(triple[0], triple[k]).mean() for triple in triples]) for k in (1, 2))
+    return b / baseline, a / baseline
 
 
 def ratio(now: np.ndarray, before: np.ndarray) -> tuple[float, float]:
@@ -194,6 +211,10 @@ def with_error(values: np.ndarray) -> str:
 
 def said(share: float, error: float) -> str:
     return f"{share:.4f}" if np.isnan(error) else f"{share:.4f} ± {error:.4f}"
+
+
+def said_of(log: float, error: float) -> str:
+    return said(np.exp(log), error * np.exp(log))
 
 
 def line(kind: str, what: str, before="", now="", change="", share: float = np.nan, value: float = np.nan) -> Line:

@@ -137,7 +137,7 @@ def test_several_classes_have_two_lines_each():
     trace = progressive(RAPClassifier(), X, labels(X.to_numpy(), list("abc")))
     display = LambdaPathDisplay.from_trace(trace)
     assert len(display.lines_) == 6
-    np.testing.assert_array_equal(display.lines_[2].get_ydata(), shown(trace.selected.lam[:, 1]))
+    np.testing.assert_array_equal(display.lines_[2].get_ydata(), shown(trace.lam[:, 1]))
     words = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert words == ["lam [a]", "lam [b]", "lam [c]", "lam_max"]
 
@@ -149,5 +149,5 @@ def test_from_estimator_learns_with_a_copy():
     before = bits(model)
     display = LambdaPathDisplay.from_estimator(model, X, y, w)
     expected = progressive(RAPRegressor(memory=0.95), X, y, w)
-    np.testing.assert_array_equal(display.lines_[0].get_ydata(), shown(expected.selected.lam))
+    np.testing.assert_array_equal(display.lines_[0].get_ydata(), shown(expected.lam))
     assert bits(model) == before

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso._text import count, number, percent
+from streamlasso._text import count, number
 
 #: Coefficients that are shown of a model, and models of an estimator.
 MOST_COEFFICIENTS, MOST_MODELS = 8, 6
@@ -73,17 +73,14 @@ def facts_html(title: str, facts: Mapping[str, str], picture: str = "") -> str:
 
 
 def model_card(model: Any, names: Sequence[str], label: Any = None) -> str:
-    """One sparse model: where it comes from, and its largest coefficients."""
+    """One sparse model: its features, and its largest coefficients."""
     facts = {
-        "memory": f"{model.memory}, since row {model.since:,}" if model.since else str(model.memory),
-        "weight": f"{percent(model.weight)} of the mixture" if model.weight < 1 else "",
-        "lam": f"{number(model.lam)} (lam_max {number(model.lam_max)})",
         "features": f"{len(model.support)} of {len(names)}",
+        "selected": f"since row {model.since:,}" if model.since else "",
         "intercept": number(model.intercept),
     }
     lines = "".join(_line(name, escape(value)) for name, value in facts.items() if value)
-    words = ["" if label is None else escape(str(label)), "selected model" if model.weight < 1 else ""]
-    heading = f"<h4>{': '.join(filter(None, words))}</h4>" if any(words) else ""
+    heading = "" if label is None else f"<h4>{escape(str(label))}</h4>"
     return f'<div class="model">{heading}<table>{lines}</table>{_coefficients(model.coef, names)}</div>'
 
 

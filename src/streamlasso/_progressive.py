@@ -104,18 +104,20 @@ class ShownModels:
         self.every = -(-rows_per_stretch(n_rows) // batch_size) * batch_size
         self.t: list[int] = []
         self.models: list[list[Selected]] = []
+        self.selects = False
 
     def add(self, row: int, learners: list[Engine]) -> None:
         """The models after a row."""
         self.t.append(self.start + row)
         self.models.append([learner.single() for learner in learners])
+        self.selects = learners[0].selects
 
     def path(self) -> SelectedPath:
         columns = {
             name: _one_or_all(np.array([[getattr(model, name) for model in models] for models in self.models]))
-            for name in ("lam", "lam_max", "since", "weight", "coef")
+            for name in ("since", "coef")
         }
-        return SelectedPath(np.array(self.t), **columns)
+        return SelectedPath(np.array(self.t), is_one_model=not self.selects, **columns)
 
 
 def learn_rows(rows: Rows) -> np.ndarray:

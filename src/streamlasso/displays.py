@@ -149,9 +149,8 @@ class LambdaPathDisplay(_Display):
 
     @classmethod
     def from_trace(cls, trace: Trace, *, ax: Axes | None = None) -> Self:
-        """Draw what `progressive` returned; of a mixture, lam of its selected model."""
-        shown = trace if trace.selected.is_one_model else trace.selected
-        return cls(shown.t, shown.lam, shown.lam_max, trace.model_labels).plot(ax)
+        """Draw what `progressive` returned; of a mixture, the average lam."""
+        return cls(trace.t, trace.lam, trace.lam_max, trace.model_labels).plot(ax)
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, sample_weight: Any = None, *, ax: Axes | None = None) -> Self:

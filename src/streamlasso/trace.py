@@ -20,7 +20,7 @@ from streamlasso.report.fit import Fit
 from streamlasso.report.page import drawn, image
 from streamlasso.report.summarise import Snapshot, Summariser
 from streamlasso.report.summary import Summary
-from streamlasso.report.why import pushed, took_over
+from streamlasso.report.why import pushed, selected_since
 
 if TYPE_CHECKING:
     import pandas
@@ -54,28 +54,23 @@ class SelectedPath:
     ----------
     t : ndarray of shape (n_kept,)
         The numbers of the rows after which it is kept; the last row is one of them.
-    lam, lam_max, since, weight : ndarray of shape (n_kept,)
+    since : ndarray of shape (n_kept,)
         As in `selected_`. With several classes, one column per class.
     coef : ndarray of shape (n_kept, n_features)
         Its coefficients. With several classes (n_kept, n_classes, n_features).
+    is_one_model : bool
+        Whether there was nothing to select from.
     """
 
     t: np.ndarray
-    lam: np.ndarray
-    lam_max: np.ndarray
     since: np.ndarray
-    weight: np.ndarray
     coef: np.ndarray
+    is_one_model: bool
 
     @property
     def n_active(self) -> np.ndarray:
         """How many coefficients are not 0."""
         return np.count_nonzero(self.coef, axis=-1)
-
-    @property
-    def is_one_model(self) -> bool:
-        """Whether there was nothing to select from."""
-        return bool(np.all(self.weight == 1))
 
     @property
     def size(self) -> int:
@@ -165,11 +160,10 @@ class Trace:
 
     def __repr__(self) -> str:
         facts, saved = self._facts(), f": {self._saved_in_words}" if self._saved_in_words else ""
-        whose = "" if self.selected.is_one_model else "selected model: "
         return (
             f"Trace of {count(len(self), 'row')} and {count(len(self.feature_names), 'feature')}\n"
             f"  {self.loss_name} {number(self.mean_loss)}, of the running mean {number(self.mean_baseline)}{saved}\n"
-            f"  {whose}lam {facts['lam']}, lam_max {facts['lam_max']}; active {facts['active']}; "
+            f"  lam {facts['lam']}, lam_max {facts['lam_max']}; active {facts['active']}; "
             f"effective size {facts['effective size']}"
         )
 
@@ -187,10 +181,10 @@ class Trace:
         return facts_html("Trace", facts, picture)
 
     def _facts(self) -> dict[str, str]:
-        """The selected model after the last row, per class."""
-        last = self.selected
+        """The model after the last row, per class."""
         lam, lam_max, n_active = (
-            ", ".join(map(number, np.atleast_1d(column[-1]))) for column in (last.lam, last.lam_max, last.n_active)
+            ", ".join(map(number, np.atleast_1d(column[-1])))
+            for column in (self.lam, self.lam_max, self.selected.n_active)
         )
         return {
             "lam": lam,
@@ -263,10 +257,10 @@ class Trace:
         return lasting_changes(self.selected.t, coef * self.spread, self.feature_names, labels, shortest, size)
 
     def why(self, t: int) -> str:
-        """Why lam is what it is after row t, in a sentence; one for each class where there are several.
+        """Why the model is what it is after row t, in a sentence; one for each class where there are several.
 
-        Of one model: the rows, of the last 20, that pushed lam most. Of a mixture: since when its model is
-        selected, with which row that began, and what was selected before.
+        Of one model: the rows, of the last 20, that pushed lam most. Of a mixture: since when the same features are
+        selected, and what changed then.
 
         >>> from streamlasso import RAPRegressor, progressive
         >>> from streamlasso.simulate import simulate
@@ -279,11 +273,15 @@ class Trace:
             ends = f"from {self.t[0]} to {self.t[-1]}" if len(self) else "of a trace that has rows"
             raise ValueError(f"t={t!r} is no row of this trace: use one {ends}")
         if not self.selected.is_one_model:
-            path = self.selected
-            k = int(path.places(t))
-            return self._each_class(lambda *columns: took_over(path.t, *columns, k), path.lam, path.lam_max, path.since)
+            return self._why_selected(int(self.selected.places(t)))
         i = int(t - self.t[0])
         return self._each_class(lambda *columns: pushed(self.t, *columns, i), self.lam, self.slope)
+
+    def _why_selected(self, k: int) -> str:
+        path, labels = self.selected, self.model_labels or [None]
+        coef = path.coef if path.coef.ndim == 3 else path.coef[:, None]
+        words = [selected_since(path.t, coef[:, i], self.feature_names, k) for i in range(len(labels))]
+        return "; ".join(words if labels == [None] else [f"class {a}: {b}" for a, b in zip(labels, words, strict=True)])
 
     def _each_class(self, words: Callable[..., str], *columns: np.ndarray) -> str:
         """The words for these columns."""
@@ -317,7 +315,7 @@ class Trace:
     def summary(self) -> Summary:
         """The stream in a bounded number of stretches, for figures and reports (`streamlasso.report`)."""
         summariser = Summariser()
-        values, fit, lam = self._sums(), self._fit(), self._shown_lam.reshape(len(self), -1)
+        values, fit, lam = self._sums(), self._fit(), self.lam.reshape(len(self), -1)
         start = 0
         while start < len(self):
             stop = min(start + summariser.room, len(self))
@@ -330,11 +328,6 @@ class Trace:
         first = int(self.t[0]) if len(self) else 0
         found = summariser.summary(self._snapshot(len(self) - 1), self.feature_names, classes, self.family, first)
         return replace(found, spread=self.spread, detected=self.detected)
-
-    @property
-    def _shown_lam(self) -> np.ndarray:
-        """After each row; of a selected model, after the next row for which it is kept."""
-        return self.lam if self.selected.is_one_model else self.selected.lam[self.selected.places(self.t)]
 
     def _sums(self) -> np.ndarray:
         """(row, `summarise.SUMS`)"""
@@ -360,9 +353,7 @@ class Trace:
 
     def _snapshot(self, i: int) -> Snapshot:
         k = self.selected.places(self.t[i])
-        lam, lam_max, n_active = (
-            np.atleast_1d(column[k]) for column in (self.selected.lam, self.selected.lam_max, self.selected.n_active)
-        )
+        lam, lam_max, n_active = map(np.atleast_1d, (self.lam[i], self.lam_max[i], self.selected.n_active[k]))
         since = int(np.atleast_1d(self.selected.since[k])[0])
         return Snapshot(
             lam, lam_max, np.atleast_2d(self.selected.coef[k]), n_active, float(self.effective_size[i]), since
@@ -371,9 +362,9 @@ class Trace:
     def plot(self, figure: Figure | None = None) -> Figure:
         """Draw lam, the running loss with that of the baseline, the memory in use, and the active features over time.
 
-        Of a mixture, lam and the active features are those of the selected model. In a notebook the figure is shown
-        when this is the last line of a cell. `figure` is where to draw, say `plt.figure()` for a window; None makes
-        one: `trace.plot().savefig("trace.png")`.
+        Of a mixture, lam is the average, and the active features are the selected ones. In a notebook the figure is
+        shown when this is the last line of a cell. `figure` is where to draw, say `plt.figure()` for a window; None
+        makes one: `trace.plot().savefig("trace.png")`.
         """
         from streamlasso.report.plots import plot_summary
 

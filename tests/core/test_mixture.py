@@ -226,39 +226,9 @@ def test_one_power_and_one_memory_is_that_expert(family, memory):
     run(model, stream)
     assert model.weights == pytest.approx(np.ones((1, 1)), rel=1e-14)
     assert np.append(model.intercept, model.coef) == pytest.approx(experts(model)[0, 0], rel=1e-14)
-    assert model.selected_expert() == (0, 0, pytest.approx(1.0))
     lam, lam_max, coef = model.expert(0, 0)
     assert (lam, lam_max) == pytest.approx((model.lam, model.lam_max), rel=1e-14)
     assert coef == pytest.approx(np.append(model.intercept, model.coef), rel=1e-14)
-
-
-@every_family
-@every_competition
-def test_no_other_is_better_than_the_selected_expert_by_more_than_noise(family, memory, tuner, make_stream):
-    """Of lassos, with features or without; a ridge only where its weight is a hundred times that of all of them. Row by
-    row: test_choice.py."""
-    stream = make_stream(family, n=70, seed=6)
-    model = mixture(stream, family=family, memory=memory, tuner=tuner)
-    run(model, stream)
-    m, k, weight = model.selected_expert()
-    lasso = np.array([group.kind == "lasso" for group in model.experts])
-    empty = np.zeros(model.weights.shape, dtype=bool)
-    empty[[group.first_is_empty for group in model.experts], 0] = True
-    most = model.weights[lasso[:, None] & (empty == empty[m, k])].max(initial=0.0)
-    most_dense = model.weights[~lasso].max(initial=0.0)
-    dense = model.experts[m].kind != "lasso"
-    assert model.experts[m].kind == model.selected().kind
-    assert 5 * weight >= (most_dense if dense else most)
-    assert weight == model.weights[m, k]
-    assert (
-        (most_dense > 100 / 3 * model.weights[lasso].sum())
-        if dense
-        else (most_dense <= 100 * model.weights[lasso].sum())
-    )
-    lam, lam_max, coef = model.expert(m, k)
-    assert coef == pytest.approx(experts(model)[m, k], rel=1e-15)
-    assert 0 <= lam <= lam_max
-    assert model.memories[m] is not None
 
 
 # --- no group speaks far beyond what it has seen ----------------------------------------------------------------------

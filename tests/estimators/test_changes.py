@@ -189,19 +189,16 @@ def test_the_rows_that_pushed_lam_are_those_with_the_largest_steps():
             ] == most
 
 
-def test_the_row_is_named_at_which_another_expert_was_selected():
-    """By the experts themselves, row by row; a lam that moves with lam_max is no other expert."""
+def test_the_row_is_named_at_which_the_features_were_selected():
     stream = simulate(0)
-    trace, model, experts = progressive(RAPRegressor(), stream.X, stream.y), RAPRegressor(), []
-    for t in range(len(stream.y)):
-        model.partial_fit(stream.X[t : t + 1], stream.y[t : t + 1])
-        experts.append((*model.learners_[0].selected_expert()[:2], model.selected_.since))
+    trace = progressive(RAPRegressor(), stream.X, stream.y)
+    there = trace.selected.coef != 0
     for t in (50, 120, 150, 210, 299):
-        k = max(k for k in range(1, t + 1) if experts[k] != experts[k - 1])
+        k = max(k for k in range(1, t + 1) if np.any(there[k] != there[k - 1]))
         words = trace.why(t)
-        assert f"at row {k:,}" in words
-        since = experts[k][2]
-        assert (f"began at row {since:,}" if since else "began with the first row") in words
+        assert f"selected since row {k:,}" in words
+        for what, which in (("entered", there[k] & ~there[k - 1]), ("left", there[k - 1] & ~there[k])):
+            assert (what in words) == which.any()
 
 
 @pytest.mark.parametrize("t", [-1, 300, 1.5, True, "3"])

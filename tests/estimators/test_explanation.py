@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from oracles.mixtures import experts
 from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso.families import Gaussian, Poisson
 from streamlasso.tuners import LogRMS
@@ -13,22 +12,6 @@ def table(family, n=200, p=5):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, p)) + 3.0
     return X, family.sample(rng, 0.4 * (X[:, 0] - 3.0) - 0.3 * (X[:, 1] - 3.0))
-
-
-@pytest.mark.parametrize("family", [Gaussian(), Poisson()], ids=str)
-def test_inclusion_is_the_weight_of_the_sparse_models_with_a_feature(family):
-    X, y = table(family)
-    model = RAPRegressor(family).fit(X, y)
-    learner = model.learners_[0]
-    found = experts(learner)
-    expected, total = np.zeros(5), 0.0
-    for m, k in np.argwhere(learner.weights > 0):
-        if learner.experts[m].kind != "ridge":
-            expected += learner.weights[m, k] * (found[m, k, 1:] != 0)
-            total += learner.weights[m, k]
-    assert 0.0 < total < 1.0
-    np.testing.assert_allclose(model.inclusion_, expected / total, atol=1e-12)
-    assert model.inclusion_[0] > 0.7 and (model.inclusion_ >= 0).all() and (model.inclusion_ <= 1).all()
 
 
 def test_inclusion_is_low_for_features_without_an_effect():

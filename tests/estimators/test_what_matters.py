@@ -1,4 +1,4 @@
-"""Importance, relevance and explanations: sums that come out, and a list that is steady."""
+"""Importance and explanations: sums that come out."""
 
 from copy import copy, deepcopy
 
@@ -7,70 +7,16 @@ import pytest
 from river import base, conf, stats
 
 from streamlasso import RAPClassifier, RAPRegressor, river
-from streamlasso.simulate import SPARSE, simulate
-from streamlasso.tuners import LogRMS
+from streamlasso.tuners import LogRMS, Mixture
 
 
-def fading(X, decay=0.99):
-    """Mean and deviation of the rows, whose weights fade."""
-    weight = decay ** np.arange(len(X))[::-1]
-    mean = weight @ X / weight.sum()
-    return mean, np.sqrt(weight @ (X - mean) ** 2 / weight.sum())
-
-
-def test_importance_is_the_coefficient_times_the_deviation_of_late():
+def test_importance_is_the_coefficient_times_the_deviation():
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 3)) * np.where(np.arange(300) < 150, 1, 5)[:, None]
-    model = RAPRegressor().fit(X, X[:, 0] + rng.normal(size=300))
-    # The first rows are not bounded yet, so that the rows learnt are those given.
-    np.testing.assert_allclose(model.importance_, np.abs(model.coef_) * fading(X)[1], rtol=0.05)
-    one = RAPRegressor(tuner=LogRMS(), memory=1.0).fit(X, X[:, 0] + rng.normal(size=300))
-    np.testing.assert_allclose(one.importance_, np.abs(one.coef_) * X.std(axis=0), rtol=1e-6)
-    assert one.relevant_ == [f"x{j}" for j in np.flatnonzero(one.coef_)]
-
-
-def test_the_rule_of_relevance():
-    """Strengths fade by .8; a feature enters above .07 log(p / k) of the largest, and leaves below a third of that.
-
-    They are of the model of all experts with a thousandth or more of the largest weight.
-    """
-    rng = np.random.default_rng(1)
-    stream = simulate(rng, lengths=[60, 60], densities=[0.5, 0.2])
-    model = RAPRegressor().partial_fit(stream.X[:1], stream.y[:1])
-    learner = model.learners_[0]
-    shown, strength = learner.relevant(), learner.state()["relevance/strength"]
-    for t in range(1, 120):
-        learner.learn(stream.X[t : t + 1], stream.y[t : t + 1])
-        state, weights = learner.state(), learner.weights
-        weights = np.where(weights >= 1e-3 * weights.max(), weights, 0.0)
-        model = sum(weights[m, k] * learner.expert(m, k)[2] for m, k in np.argwhere(weights)) / weights.sum()
-        effect = np.abs(model[1:]) * np.sqrt(state["relevance/variance"])
-        strength = 0.8 * strength + 0.2 * effect
-        k = strength.sum() ** 2 / max(np.sum(strength**2), 1e-300)
-        shown = strength > np.where(shown, 0.07 / 3, 0.07) * np.log(20 / max(k, 1.0)) * strength.max()
-        np.testing.assert_allclose(state["relevance/strength"], strength)
-        np.testing.assert_array_equal(learner.relevant(), shown)
-
-
-def test_what_is_shown_is_steady_and_right():
-    """A fifth of the moves of the model with the largest weight, and a larger F; the selected one has that too."""
-    moves, scores = np.zeros(3), np.zeros(3)
-    for seed in range(24):
-        stream = simulate(np.random.default_rng(seed), lengths=[250, 250], densities=[SPARSE] * 2)
-        learner = RAPRegressor().partial_fit(stream.X[:1], stream.y[:1]).learners_[0]
-        sets = []
-        for t in range(1, 500):
-            learner.learn(stream.X[t : t + 1], stream.y[t : t + 1])
-            lassos = np.where([[group.sparse] for group in learner.experts], learner.weights, 0.0)
-            lead = learner.expert(*np.unravel_index(np.argmax(lassos), lassos.shape))[2][1:]
-            sets.append([lead != 0, learner.selected().coef != 0, learner.relevant()])
-        sets, truth = np.array(sets), stream.beta[1:] != 0
-        moves += np.sum(sets[1:] != sets[:-1], axis=(0, 2))
-        for k in range(3):
-            scores[k] += 2 * np.sum(sets[:, k] & truth) / (sets[:, k].sum() + truth.sum()) / 24
-    assert moves[2] < 0.2 * moves[0]
-    assert moves[2] < moves[1] < moves[0]
-    assert min(scores[1:]) > scores[0]
+    X = rng.normal(size=(300, 3)) * [1, 5, 1]
+    model = RAPRegressor(memory=1.0, tuner=Mixture(carry=False)).fit(X, X @ [1, 1, 0] + rng.normal(size=300))
+    np.testing.assert_allclose(model.selected_.importance, np.abs(model.coef_) * X.std(axis=0), rtol=1e-2)
+    one = RAPRegressor(tuner=LogRMS(), memory=1.0).fit(X, X[:, 0] + rng.normal(size=300)).learners_[0]
+    np.testing.assert_allclose(one.single().importance, np.abs(one.coef) * X.std(axis=0), rtol=1e-6)
 
 
 def test_a_change_is_explained_by_the_coefficients_that_moved():
@@ -102,9 +48,9 @@ def test_river_explains_as_the_estimator_does():
     mine, theirs = one.explain([1.0, 0.0, 2.0]), other.explain_one(row)
     np.testing.assert_allclose(theirs.contributions, mine.contributions, atol=1e-9)
     assert theirs.eta == pytest.approx(other.predict_one(row))
-    np.testing.assert_allclose(list(other.importance_.values()), one.importance_, atol=1e-9)
+    np.testing.assert_allclose(other.selected_.importance, one.selected_.importance, atol=1e-9)
     np.testing.assert_allclose(list(other.inclusion_.values()), one.inclusion_, atol=1e-9)
-    assert other.relevant_ == ["a", "c"] and one.relevant_ == ["x0", "x2"]
+    assert other.selected_.support.tolist() == one.selected_.support.tolist() == [0, 2]
     lines = other.debug_one(row).splitlines()
     assert lines[0].split() == ["Name", "Value", "Contribution"] and lines[2].split()[0] == "c"
     assert float(lines[-1].split()[-1]) == pytest.approx(theirs.eta, abs=1e-5)
@@ -116,7 +62,7 @@ def test_classes_are_explained_each():
     for x in rng.normal(size=(300, 2)).tolist():
         model.learn_one({"a": x[0], "b": x[1]}, ["low", "middle", "high"][int(x[0] > -0.5) + int(x[0] > 0.5)])
     found = model.explain_one({"a": 2.0, "b": 0.0})
-    assert set(found) == {"low", "middle", "high"} == set(model.relevant_)
+    assert set(found) == {"low", "middle", "high"} == set(model.selected_)
     assert found["high"].contributions["a"] > 0 > found["low"].contributions["a"]
     assert all(name in model.debug_one({"a": 2.0}) for name in found)
 

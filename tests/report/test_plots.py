@@ -127,12 +127,10 @@ def test_curves_are_the_columns():
     trace = gaussian()
     penalty, loss, memory = (panel(trace.plot(), name) for name in ("penalty", "loss", "memory"))
     lam, lam_max = penalty.get_lines()
-    np.testing.assert_array_equal(lam.get_ydata()[1:], trace.selected.lam[1:])
-    assert trace.selected.lam[0] == 0
-    assert lam.get_ydata()[0] < trace.selected.lam[1:].min(), (
-        "0 has no place on a log axis; it is drawn at the lower edge"
-    )
-    np.testing.assert_array_equal(lam_max.get_ydata()[1:], trace.selected.lam_max[1:])
+    np.testing.assert_array_equal(lam.get_ydata()[1:], trace.lam[1:])
+    assert trace.lam[0] == 0
+    assert lam.get_ydata()[0] < trace.lam[1:].min(), "0 has no place on a log axis; it is drawn at the lower edge"
+    np.testing.assert_array_equal(lam_max.get_ydata()[1:], trace.lam_max[1:])
     assert np.isnan(lam_max.get_ydata()[0])
     assert penalty.get_yscale() == "log"
     np.testing.assert_array_equal(memory.get_lines()[0].get_ydata(), trace.effective_size)

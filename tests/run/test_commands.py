@@ -230,7 +230,7 @@ def test_inspect_speaks_of_one_feature(tmp_path, capsys):
     X = np.random.default_rng(0).normal(size=(60, 1))
     RAPRegressor().partial_fit(X, 3 * X[:, 0]).save(tmp_path / "one.safetensors")
     assert main(["inspect", str(tmp_path / "one.safetensors")]) == 0
-    assert "1 feature, lam" in capsys.readouterr().out
+    assert "1 feature, since row" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["run", "predict", "inspect", "demo", "completion"])

@@ -372,21 +372,6 @@ def test_skipped_rows_are_counted_and_the_rest_is_as_without_them(mixed_csv, tmp
     assert [words.split(": ")[-2].split()[-1] for words in run.data.bad_examples] == ["101", "301", "501"]
 
 
-def test_a_restart_is_found_where_the_truth_changed(tmp_path, go):
-    """Half-way all coefficients change sign; from some row soon after, all that the model uses came after it."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(800, 3))
-    y = X @ [3.0, -2.0, 1.0] * np.where(np.arange(800) < 400, 1, -1) + 0.3 * rng.normal(size=800)
-    rows = [",".join(map(repr, [*x, v])) for x, v in zip(X.tolist(), y.tolist(), strict=True)]
-    (tmp_path / "data.csv").write_text("a,b,c,y\n" + "\n".join(rows) + "\n")
-    run, _, _ = go(tmp_path / "data.csv")
-    starts = [(t, since) for t, since in run.summary().restarts() if since >= 385]
-    assert starts
-    t, since = starts[0]
-    assert 385 <= since <= 425
-    assert since <= t <= 450
-
-
 def test_a_model_that_loses_to_persistence_is_reported_with_advice(tmp_path, go):
     rng = np.random.default_rng(0)
     y, X = np.cumsum(rng.normal(size=300)), rng.normal(size=(300, 2))

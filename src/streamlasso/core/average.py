@@ -141,28 +141,6 @@ class Average(Stateful):
                 n += cython.cast(Experts, self.each.at[m]).mark(self.total + self.first[m], self.used)
         return n
 
-    def inclusion(self):
-        """Of the experts that choose features, the share that uses each: a ridge uses them all, and says nothing."""
-        j: cython.Py_ssize_t
-        k: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        weight: cython.double
-        choosing: cython.double = 0.0
-        found = np.zeros(self.p)
-        total: cython.double[::1] = found
-        only: cython.double[::1] = np.zeros(self.n)
-        model: cython.double[::1] = np.zeros(self.p + 1)
-        for m, experts in enumerate(self.each.objects):
-            for k in range(experts.n if experts.sparse else 0):
-                weight = self.total[self.first[m] + k]
-                if not weight > 0.0:
-                    continue
-                choosing += weight
-                self._write_model_of(m, k, cython.address(only[0]), cython.address(model[0]))
-                for j in range(self.p):
-                    total[j] += weight if model[1 + j] != 0.0 else 0.0
-        return np.clip(found / max(choosing, 1e-300), 0.0, 1.0)
-
     def model_of(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """(b0, b) of one expert."""
         only: cython.double[::1] = np.zeros(self.n)

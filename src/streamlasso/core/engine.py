@@ -168,6 +168,9 @@ class _Rows:
 class Engine(Stateful):
     """A model on a stream: `_step` learns a mini-batch, `eta_at` predicts a row, `write_model` writes it out."""
 
+    #: Whether there are several models, of which one is selected.
+    selects = False
+
     def __cinit__(self, *_, **__):
         self.gate = Gate()
 
@@ -322,21 +325,17 @@ class Engine(Stateful):
         return STATUS[self.code]
 
     def selected(self):
-        """Of several models, the sparsest of those that predict about best."""
+        """Of several models, the one that has the features that matter alone."""
         raise AttributeError(
             "selected_: there is one model only; tuner=Mixture() or memory=AdaptiveForgetting() select"
         )
 
     def inclusion(self):
-        """Of each feature, the weight of the sparse models in which its coefficient is not 0."""
+        """Of each feature, the probability that it matters; of one model, whether it has a coefficient."""
         return (self.coef != 0.0).astype(float)
 
-    def relevant(self):
-        """Of each feature, whether its effect is large beside the largest; of one model, whether it has any."""
-        return self.coef != 0.0
-
     def feature_deviations(self):
-        """Of late."""
+        """Of the rows that are remembered."""
         raise NotImplementedError(f"{type(self).__name__} has no feature_deviations")
 
     def feature_means(self):
@@ -345,7 +344,8 @@ class Engine(Stateful):
 
     def single(self):
         """One sparse model to show: this one, or of several the selected one."""
-        return Selected(self.settings["memory"], 0, self.lam, self.lam_max, 1.0, self.intercept, self.coef)
+        importance = np.abs(self.coef) * self.feature_deviations()
+        return Selected(self.intercept, self.coef, 0, self.inclusion(), importance)
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 

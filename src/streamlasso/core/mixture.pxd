@@ -9,7 +9,7 @@ from streamlasso.core.groups.base cimport Batch, Judged
 from streamlasso.core.hedge cimport Hedge
 from streamlasso.core.noise cimport Noise
 from streamlasso.core.pointers cimport Doubles, Pointers
-from streamlasso.core.relevance cimport Relevance
+from streamlasso.core.selection cimport Selection
 from streamlasso.core.statistics cimport Scaler
 
 
@@ -27,7 +27,7 @@ cdef class MixtureLearner(Engine):
     cdef Bounds bounds
     cdef Scaler stream
     cdef Calibration calibration
-    cdef Relevance relevance
+    cdef Selection selection
     cdef bint carries, linked, calibrates
     #: May the scratch space be given to others while no rows come? Is it?
     cdef bint lends, asleep
@@ -69,4 +69,6 @@ cdef class MixtureLearner(Engine):
     cdef Py_ssize_t _memory_of(self, Py_ssize_t e) noexcept nogil
     cdef double _mean_eta(self) except? -1 nogil
     cdef int _add_up(self) except -1 nogil
+    cdef int _select(self) except -1 nogil
+    cdef Py_ssize_t _readable(self) except? -1 nogil
     cdef int _summarise(self) except -1 nogil

@@ -20,7 +20,7 @@ learnt is about the one that was predicted last; otherwise, as where labels come
 import cython
 import numpy as np
 from cython.cimports.cpython.mem import PyMem_RawFree, PyMem_RawMalloc
-from cython.cimports.libc.math import INFINITY, fabs
+from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.active_set import Scratch, spare, spare_scratch
 from cython.cimports.streamlasso.core.average import Average
@@ -37,8 +37,8 @@ from cython.cimports.streamlasso.core.noise import Noise
 from cython.cimports.streamlasso.core.pointers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.quantiles import Quantiles
 from cython.cimports.streamlasso.core.record import N_STATUSES, WAITING, Record
-from cython.cimports.streamlasso.core.relevance import Relevance
-from cython.cimports.streamlasso.core.statistics import Scaler
+from cython.cimports.streamlasso.core.selection import Selection, new_sums
+from cython.cimports.streamlasso.core.statistics import Scaler, Sums
 from cython.cimports.streamlasso.core.tape import PENALTY, READ, WRITE
 from cython.cimports.streamlasso.core.values import FIRST_ROWS, weight_of
 
@@ -65,6 +65,8 @@ def _shares(groups, name):
 @cython.cclass
 class MixtureLearner(Engine):
     """A mixture on one stream. All settings are checked by the faces; see `streamlasso.RAPRegressor`."""
+
+    selects = True
 
     STATE = (
         *Noise.STATE,
@@ -101,7 +103,7 @@ class MixtureLearner(Engine):
         self.experience = Experience(experts, self.family, self.bounds)
         self.noise = Noise(self.family)
         self.stream = Scaler(self.p)
-        self.relevance = Relevance(self.p)
+        self.selection = Selection(self.p, settings["penalty_factor"])
         self.carries = groups[0].carry is not None
         self.calibrates = self.carries and not self.family.has_scale
         self.calibration = Calibration(self.family)
@@ -158,6 +160,7 @@ class MixtureLearner(Engine):
     def _step(self, n, X, y, w, out):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
+        before: cython.Py_ssize_t
         seen: cython.double = 0.0
         lags: cython.p_double
         record: cython.pointer[Record]
@@ -186,10 +189,12 @@ class MixtureLearner(Engine):
                 self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
                 if weight_of(w, i) > 0.0 and self.n_seen > 0:
                     self._evaluate(i)
+            before = self.n_seen
             self._learn_all(n)
             self.is_summarised = False
             self.average.outline()
-            self.relevance.update(self.average.model + 1)
+            if self.selection.is_due(before, self.n_seen):
+                self._select()
         self.is_asked = False
         return 0
 
@@ -306,7 +311,6 @@ class MixtureLearner(Engine):
         e: cython.Py_ssize_t
         self.experience.see(y)
         self.bounds.see(x, y)
-        self.relevance.see(x)
         self.stream.add(x, y, weight)
         self.n_seen += 1
         eta: cython.double = self._mean_eta()
@@ -327,6 +331,37 @@ class MixtureLearner(Engine):
         information: cython.double = 4.0 * self.family.curvature_at(self.family.mean_at(eta), eta)
         self.average.add_up(1.0 / min(max(information, LEAST_INFORMATION), 1.0))
         return 0
+
+    def _select(self):
+        """Look at which features matter, by the sums of one memory."""
+        sums: Sums
+        m: cython.Py_ssize_t = self._readable()
+        if m < 0:
+            self.selection.look_at(self.average.model + 1, self.n_seen)
+            return 0
+        new_sums(self.p, cython.address(sums))
+        try:
+            cython.cast(Experts, self.each.at[m]).write_sums(cython.address(sums))
+            self.selection.look(cython.address(sums), self.average.model + 1, self.n_seen)
+        finally:
+            PyMem_RawFree(sums.S)
+        return 0
+
+    def _readable(self):
+        """The memory that says most: of those that keep sums the one with the largest weight, times the root of
+        its rows, to which the precision of a coefficient grows; -1 where there is none."""
+        m: cython.Py_ssize_t
+        found: cython.Py_ssize_t = -1
+        says: cython.double
+        most: cython.double = 0.0
+        for m in range(self.M):
+            if not cython.cast(Experts, self.each.at[m]).keeps_sums():
+                continue
+            says = self.average.weight_of(m) * sqrt(cython.cast(Experts, self.each.at[m]).size_of())
+            if says > most:
+                most = says
+                found = m
+        return found
 
     def _summarise(self):
         """What is noted of the averaged model, when it is asked for."""
@@ -553,32 +588,29 @@ class MixtureLearner(Engine):
         return m
 
     def selected(self):
-        m, k, weight = self.selected_expert()
-        memory, since = self.memories[m]
-        lam, lam_max, model = self.expert(m, k)
-        return Selected(memory, since, lam, lam_max, weight, float(model[0]), model[1:], self.experts[m].kind)
+        sums: Sums
+        m: cython.Py_ssize_t = self._readable()
+        found, importance = self._coefficients(), np.abs(self.coef)
+        model: cython.double[::1] = found
+        effect: cython.double[::1] = importance
+        if m < 0 or self.n_seen == 0:
+            found[1:][~self.selection.support()] = 0.0
+            return Selected(float(found[0]), found[1:], self.selection.since, self.inclusion(), importance)
+        new_sums(self.p, cython.address(sums))
+        cython.cast(Experts, self.each.at[m]).write_sums(cython.address(sums))
+        self.selection.measure(cython.address(sums), cython.address(model[1]), cython.address(effect[0]))
+        self.selection.refit(cython.address(sums), cython.address(model[0]))
+        PyMem_RawFree(sums.S)
+        return Selected(float(found[0]), found[1:], self.selection.since, self.inclusion(), importance)
 
     def single(self):
         return self.selected()
 
-    def selected_expert(self):
-        """Its group, its place in it, and its weight."""
-        sparse = np.array([experts.sparse for experts in self.experts])
-        weights = self.weights * sparse[:, None]
-        m, k = np.unravel_index(np.argmax(weights), weights.shape)
-        return int(m), int(k), float(weights[m, k])
-
     def inclusion(self):
-        return self.average.inclusion()
+        return self.selection.probabilities()
 
     def feature_means(self):
         return copied(self.stream.mean, self.p)
-
-    def feature_deviations(self):
-        return self.relevance.deviations()
-
-    def relevant(self):
-        return self.relevance.relevant()
 
     def expert(self, m: cython.Py_ssize_t, k: cython.Py_ssize_t):
         """lam, lam_max and (b0, b) of one expert."""
@@ -590,7 +622,7 @@ class MixtureLearner(Engine):
     def parts(self):
         experts = {f"experts{m}/": each for m, each in enumerate(self.experts)}
         groups = {f"{group.name}/": group for group in self.groups}
-        rest = {"hedge/": self.hedge, "bounds/": self.bounds, "stream/": self.stream, "relevance/": self.relevance}
+        rest = {"hedge/": self.hedge, "bounds/": self.bounds, "stream/": self.stream, "selection/": self.selection}
         last = {"calibration/": self.calibration} if self.quantiles is None else {"errors/": self.quantiles}
         return {**experts, **groups, **rest, **last, **({} if self.changes is None else {"changes/": self.changes})}
 
@@ -616,7 +648,8 @@ class MixtureLearner(Engine):
         self.hedge.travel(tape)
         self.bounds.travel(tape)
         self.stream.travel(tape)
-        self.relevance.travel(tape)
+        tape.n_seen = n_seen
+        self.selection.travel(tape)
         if self.quantiles is not None:
             self.quantiles.travel(tape)
         else:

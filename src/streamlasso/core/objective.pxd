@@ -1,7 +1,7 @@
 from streamlasso.core.active_set cimport ActiveSet, ActiveSets, Scratch
 from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
-from streamlasso.core.statistics cimport Moments, Ring, Scaler
+from streamlasso.core.statistics cimport Moments, Ring, Scaler, Sums
 from streamlasso.core.tape cimport Tape
 from streamlasso.families.base cimport Family
 
@@ -40,6 +40,8 @@ cdef class Objective(Stateful):
     cdef int measure(self) except -1 nogil
     cdef int solve(self, double lam) except -1 nogil
     cdef double effective_size(self) noexcept nogil
+    cdef bint keeps_sums(self) noexcept nogil
+    cdef void write_sums(self, Sums* sums) noexcept nogil
     cdef int slopes_at(self, double y, double eta, double* slope, double* curvature) except -1 nogil
     cdef double curvature_at(self, double y, double eta) except? -1 nogil
 

@@ -183,6 +183,15 @@ class Objective(Stateful):
         """omega, in units of the newest row."""
         return self.scaler.weight / self.unit
 
+    def keeps_sums(self):
+        """Whether all rows in memory are in the moments."""
+        return False
+
+    def write_sums(self, sums):
+        """The moments, in units of the newest row."""
+        self.moments.write_sums(1.0 / self.unit, sums)
+        sums.rows = self.effective_size()
+
     def _admit(self, x, y, weight):
         return 0
 
@@ -416,6 +425,9 @@ class LeastSquares(Objective):
         self.actives = ActiveSets([self.active])
         self.null = ActiveSet(self.p, scratch, False) if self.n_free > 0 else None
         self.active.has_ridge = self.l1_ratio < 1.0
+
+    def keeps_sums(self):
+        return True
 
     def wake(self):
         if self.asleep:

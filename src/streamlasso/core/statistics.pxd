@@ -5,6 +5,16 @@ from streamlasso.core.state cimport Stateful
 from streamlasso.core.tape cimport Tape
 
 
+#: Weighted least squares of a memory, in units of its newest row: S (p x p, by rows, its lower triangle), c and the
+#: means of the features; the effective number of rows, their weight (the sum of their curvatures), the mean of the
+#: targets and their scatter.
+cdef struct Sums:
+    double* S
+    double* c
+    double* mean
+    double rows, weight, target_mean, target_scatter
+
+
 @cython.final
 cdef class Scaler(Stateful):
     cdef readonly Py_ssize_t p
@@ -42,6 +52,7 @@ cdef class Moments(Stateful):
     cdef double* remove(self, const double* x, double target, double weight) noexcept nogil
     cdef double* _take(self, const double* x, double target, double k, double step, double sign) noexcept nogil
     cdef void flush(self) noexcept nogil
+    cdef void write_sums(self, double factor, Sums* sums) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil
     cdef void clear(self) noexcept nogil
     cdef double diagonal(self, Py_ssize_t j) noexcept nogil

@@ -22,7 +22,7 @@ import numpy as np
 from cython.cimports.libc.math import sqrt
 from cython.cimports.libc.string import memcmp, memcpy
 from cython.cimports.scipy.linalg.cython_blas import dgemm
-from cython.cimports.streamlasso.core.kernels import deviations, gather_row, see_row, subtract_rows, take_row
+from cython.cimports.streamlasso.core.kernels import axpy, deviations, gather_row, see_row, subtract_rows, take_row
 from cython.cimports.streamlasso.core.pointers import Doubles
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import CHECK, FINITE, READ, WEIGHT, WIDTH
@@ -270,6 +270,24 @@ class Moments(Stateful):
             self.S[i] *= factor
         self.weight *= factor
         self.target_scatter *= factor
+
+    def write_sums(self, factor, sums):
+        """Everything times a factor, the lower triangle of S alone."""
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        p: cython.Py_ssize_t = self.p
+        for j in range(p):
+            memcpy(sums.S + j * p, self.S + j * p, (j + 1) * cython.sizeof(cython.double))
+            for m in range(self.n_pending):
+                axpy(j + 1, self.signed[m * p + j], self.rows + m * p, sums.S + j * p)
+            for k in range(j + 1):
+                sums.S[j * p + k] *= factor
+            sums.c[j] = factor * self.c[j]
+            sums.mean[j] = self.mean[j] if self.centred else 0.0
+        sums.weight = factor * self.weight
+        sums.target_mean = self.target_mean if self.centred else 0.0
+        sums.target_scatter = factor * self.target_scatter
 
     def diagonal(self, j):
         m: cython.Py_ssize_t

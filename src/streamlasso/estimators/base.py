@@ -207,47 +207,10 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
     @property
     @between_rows
     def inclusion_(self) -> Any:
-        """Of each feature, the weight of the models in which it has a coefficient, from 0 to 1: how sure the default is
-        that it matters. Ridges use every feature, and do not count. Of a single model, 1 or 0. One for each class where
-        there are several.
+        """Of each feature, the probability that it matters, from 0 to 1. Of a single model, 1 where it has a
+        coefficient and 0 elsewhere. One for each class where there are several.
         """
         found = [Coefficients(learner.inclusion(), self._names) for learner in self._fitted()]
-        return found[0] if len(found) == 1 else found
-
-    @property
-    @between_rows
-    def importance_(self) -> Any:
-        """Of each feature, how far the prediction (of classes and counts, eta) moves when it rises by its standard
-        deviation of late: its coefficient times that, without its sign. One for each class where there are several.
-
-        >>> import numpy as np
-        >>> from streamlasso import RAPRegressor
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(500, 3)) * [1, 10, 1]
-        >>> model = RAPRegressor().fit(X, 2 * X[:, 0] + X[:, 1] + 0.01 * rng.normal(size=500))
-        >>> model.importance_.round(0)
-        array([2., 9., 0.])
-        """
-        found = [np.abs(learner.coef) * learner.feature_deviations() for learner in self._fitted()]
-        named = [Coefficients(importance, self._names) for importance in found]
-        return named[0] if len(named) == 1 else named
-
-    @property
-    @between_rows
-    def relevant_(self) -> Any:
-        """The names of the features that matter: a feature enters when its importance, over some rows, is .06 of the
-        largest, and leaves below .02, so that the list is steady where the model of `selected_` follows every row. One
-        list for each class where there are several.
-
-        >>> import numpy as np
-        >>> from streamlasso import RAPRegressor
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(500, 8))
-        >>> RAPRegressor().fit(X, 4 * X[:, 2] - 4 * X[:, 5] + rng.normal(size=500)).relevant_
-        ['x2', 'x5']
-        """
-        names = np.array(self._names, dtype=object)
-        found = [names[learner.relevant()].tolist() for learner in self._fitted()]
         return found[0] if len(found) == 1 else found
 
     @between_rows

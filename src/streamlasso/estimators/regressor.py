@@ -35,8 +35,8 @@ class RAPRegressor(RegressorMixin, RAP):
     lambda_, lambda_max_ : float
         The penalty, and the smallest penalty at which all coefficients are 0.
     selected_ : Selected
-        Of a mixture, its selected model: memory, since, lam, lam_max, weight, intercept, coef, support. If the
-        features have names, so has coef: `selected_.coef["wind"]`.
+        Of a mixture, one sparse model to read: support, intercept, coef, since, inclusion, importance
+        (docs/what_matters.md). If the features have names, so has coef: `selected_.coef["wind"]`.
     {ARRAY_ATTRIBUTES}
 
     Examples

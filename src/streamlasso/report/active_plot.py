@@ -70,24 +70,22 @@ def _draw_raster(axes: Axes, summary: Summary, model: int) -> None:
     axes.tick_params(axis="y", length=0)
     n_features = len(summary.feature_names)
     of_class = f" for {label_of(summary.model_labels[model])}" if summary.model_labels else ""
-    most = ", most often active" if summary.inclusion is None else ""
-    choice = "" if len(shown) == n_features else f": {len(shown)} of {n_features}{most}"
+    choice = "" if len(shown) == n_features else f": {len(shown)} of {n_features}, most often active"
     what = "The strongest features" if summary.only_strongest else "Active features"
-    what += ", paler where fewer models use them" if summary.inclusion is not None else ""
     choice = choice.replace("active", "among them") if summary.only_strongest else choice
     axes.set_title(f"{what}{of_class}{choice}", **TITLE)
     legend_above(axes, SIGNS)
 
 
 def _shares(summary: Summary, model: int) -> np.ndarray:
-    """(stretch, feature) the weight of the models that use it, with its sign; of one model 1, 0 or -1."""
+    """(stretch, feature) the sign of its coefficient."""
     assert summary.coef is not None
-    shares = np.sign(summary.coef) if summary.inclusion is None else summary.inclusion
+    shares = np.sign(summary.coef)
     return shares if shares.ndim == 2 else shares[:, model]
 
 
 def _raster(shares: np.ndarray) -> np.ndarray:
-    """Colours (feature, time, rgba): as full as the mean share of models in which the feature is active."""
+    """Colours (feature, time, rgba): as full as the share of stretches in which the feature is active."""
     edges = np.linspace(0, len(shares), min(len(shares), DRAWN) + 1).astype(int)[:-1]
     rows = np.diff(np.append(edges, len(shares)))[:, None]
     positive, negative = (np.add.reduceat(np.maximum(each, 0.0), edges) / rows for each in (shares, -shares))

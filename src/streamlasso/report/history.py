@@ -18,8 +18,6 @@ from streamlasso.report.why import large_moves
 
 #: Lines of a table, and parts of the stream that are compared.
 MOST_LINES, N_PARTS = 20, 5
-#: Restarts that are listed, the last ones.
-MOST_RESTARTS = 8
 PICTURE = (
     "Over the rows: what was predicted, with an interval where one was asked for, and what came; the loss of the model "
     "and of the baselines; which features were active; how many rows the memory holds; the penalty lam and the value "
@@ -94,8 +92,6 @@ def changes(summary: Summary) -> str:
     found = summary.changes()
     largest = sorted(found, key=lambda change: -abs(change.effect))[:MOST_LINES]
     lines = [(change.t, _change(summary, change)) for change in largest]
-    for t, since in summary.restarts()[-MOST_RESTARTS:]:
-        lines.append((t, [f"the model restarted: it has learnt only rows after {since:,}", "", ""]))
     if not lines:
         return section("What changed?", paragraph("No feature entered or left for long."))
     kept = f"the {len(largest)} with the largest effects of {len(found):,}" if len(largest) < len(found) else "all"

@@ -97,10 +97,6 @@ def _snapshots(snapshots: list[Snapshot], n_models: int, n_features: int) -> dic
         "effective_size": np.array([snapshot.effective_size for snapshot in snapshots], dtype=float),
         "since": np.array([snapshot.since for snapshot in snapshots], dtype=np.int64),
     }
-    if any(snapshot.inclusion is not None for snapshot in snapshots):
-        nothing = np.zeros(features)
-        shares = [nothing if each.inclusion is None else padded(each.inclusion, features) for each in snapshots]
-        arrays["inclusion"] = np.array(shares).reshape(-1, *features)
     for name in PER_CLASS:
         values = [padded(getattr(snapshot, name), models, np.nan) for snapshot in snapshots]
         arrays[name] = np.array(values, dtype=float).reshape(-1, *models)
@@ -111,8 +107,7 @@ def _stretch(notes: dict[str, Any], arrays: dict[str, np.ndarray], i: int) -> St
     stretch = _open_stretch(arrays, i, notes["size"])
     lam, lam_max, n_active = (arrays[name][i] for name in PER_CLASS)
     size, since = float(arrays["effective_size"][i]), int(arrays["since"][i])
-    inclusion = arrays["inclusion"][i] if "inclusion" in arrays else None
-    stretch.snapshot = Snapshot(lam, lam_max, arrays["coef"][i], n_active, size, since, inclusion=inclusion)
+    stretch.snapshot = Snapshot(lam, lam_max, arrays["coef"][i], n_active, size, since)
     stretch.time = notes["times"][i]
     return stretch
 

@@ -54,8 +54,6 @@ def rows_per_stretch(n_rows: int) -> int:
 class Snapshot(NamedTuple):
     """The model after a row: lam, lam_max and coefficients per class; how many rows it remembers, and since which.
 
-    inclusion : (class, feature) the weight of the models that use a feature, with the sign of its coefficient; None if
-        there is one model only, or it is not known
     spread, n_features : where the coefficients are those of the strongest features only, their spread, and the number
         of all features
     """
@@ -68,7 +66,6 @@ class Snapshot(NamedTuple):
     since: int = 0
     spread: np.ndarray | None = None
     n_features: int | None = None
-    inclusion: np.ndarray | None = None
 
 
 @dataclass
@@ -224,7 +221,6 @@ class Summariser:
             effective_size=_column(stretches, "effective_size"),
             since=_column(stretches, "since"),
             coef=None if last.coef is None else _one_or_all(_column(stretches, "coef", features, 0.0)),
-            inclusion=None if last.inclusion is None else _one_or_all(_column(stretches, "inclusion", features, 0.0)),
             times=_without_midnights(times) if any(times) else None,
             last_coef=_one_or_all(last_coef[None])[0],
             spread=last.spread

@@ -32,7 +32,6 @@ class Summary:
     lam, lam_max, n_active, effective_size, since, coef, times : after the last row; with several classes, one column
         per class
     lam_range : (stretch, low and high, class) of lam within the stretch
-    inclusion : as `coef`, the weight of the models that use a feature, with the sign of its effect; or None
     last_coef, spread, feature_names, classes, family : as in `Trace`
     n_rows, means : of the whole stream: its rows, and means by name (`summarise.SUMS`)
     worst, status : the rows with the largest losses, with their losses; the number of rows with each status
@@ -63,7 +62,6 @@ class Summary:
     effective_size: np.ndarray
     since: np.ndarray
     coef: np.ndarray | None
-    inclusion: np.ndarray | None
     times: list[str] | None
     last_coef: np.ndarray
     spread: np.ndarray
@@ -179,17 +177,6 @@ class Summary:
         coef = self.coef if self.coef.ndim == 3 else self.coef[:, None]
         labels = self.model_labels or [None]
         return lasting_changes(self.t, coef * self.spread, self.feature_names, labels, max(shortest, 2), self.size)
-
-    def restarts(self) -> list[tuple[int, int]]:
-        """When the selected model dropped its past for long: the row, and the first row of those it has learnt."""
-        shortest = max(2, len(self.t) // 50)
-        found: list[tuple[int, int]] = []
-        for i in range(1, len(self.t) - shortest + 1):
-            before = found[-1][1] if found else 0
-            ahead = self.since[i : i + shortest]
-            if self.since[i] > before and self.since[i] > self.since[i - 1] and ahead.min() >= self.since[i]:
-                found.append((int(self.t[i]), int(self.since[i])))
-        return found
 
     def at(self, t: int) -> str:
         """When a row was: its time if there is one, and its number."""

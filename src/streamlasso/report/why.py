@@ -1,6 +1,8 @@
-"""Why lam moved, in a sentence: the rows that pushed that of one model; the model that took over in a mixture."""
+"""Why a model is what it is, in a sentence: the rows that pushed lam; the features that were selected last."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,12 +13,6 @@ from streamlasso.report.summary import Summary
 MOST_ROWS, WINDOW = 3, 20
 #: lam moved where it is beyond this ratio of what it was; a large move is beyond twice it.
 MOVED, LARGE = 1.1, 2.0
-#: Another penalty is selected where lam/lam_max is beyond this ratio: those of neighbouring penalties differ by more,
-#: and that of one penalty drifts by less, as the rows of a memory grow.
-SWITCHED = 1.3
-#: The rows of a young memory grow faster, and its lam is as old as its last solution. There it is the power of the
-#: number of rows that tells: powers are .2 apart, or more.
-OTHER_POWER = 0.19
 #: Large moves that a report explains.
 MOST_MOVES = 5
 
@@ -46,44 +42,22 @@ def pushed(t: np.ndarray, lam: np.ndarray, slope: np.ndarray, i: int) -> str:
     )
 
 
-def took_over(t: np.ndarray, lam: np.ndarray, lam_max: np.ndarray, since: np.ndarray, i: int) -> str:
-    """Why the lam of the selected model is what it is: since which row another one is selected, and when that began."""
-    share = np.divide(lam, lam_max, out=np.zeros(len(lam)), where=lam_max > 0)
-    switched = [
-        k
-        for k in range(1, i + 1)
-        if since[k] != since[k - 1] or _other_penalty(share[k - 1 : k + 1], since[k], t[k - 1 : k + 1])
-    ]
-    k = switched[-1] if switched else 0
-    now = f" and is {number(lam[i])} now{_followed(lam_max[k], lam_max[i])}" if _moved(lam[k], lam[i]) else ""
-    if not switched:
-        return f"lam is {number(lam[k])} at row {t[k]:,}{now}: the same model is selected since then"
-    rows = f"since row {t[k]:,}" if t[i] > t[k] else f"from row {t[k]:,} on"
-    change = f"lam went from {number(lam[k - 1])} to {number(lam[k])} at row {t[k]:,}{now}"
-    if since[k] == since[k - 1]:
-        size = "larger" if share[k] > share[k - 1] else "smaller"
-        return f"{change}: of the models that {_began(since[k])}, one with a {size} penalty is selected {rows}"
-    return f"{change}: a model that {_began(since[k])} is selected {rows}; before, one that {_began(since[k - 1])}"
+def selected_since(t: np.ndarray, coef: np.ndarray, names: Sequence[str], k: int) -> str:
+    """Since when the features that are selected after the row t[k] are, and what changed then; coef is that after each
+    row."""
+    there = coef[: k + 1] != 0
+    changed = np.flatnonzero(np.any(there[1:] != there[:-1], axis=1))
+    what = _listed(names, there[k]) if there[k].any() else "no feature"
+    if not len(changed):
+        return f"{what} selected since row {t[0]:,}"
+    last = int(changed[-1])
+    entered, left = there[last + 1] & ~there[last], there[last] & ~there[last + 1]
+    moves = [f"{_listed(names, which)} {word}" for which, word in ((entered, "entered"), (left, "left")) if which.any()]
+    return f"{what} selected since row {t[last + 1]:,}, when {' and '.join(moves)}"
 
 
-def _other_penalty(share: np.ndarray, since: int, t: np.ndarray) -> bool:
-    """Whether two rows one after the other have another penalty; `share`: lam / lam_max."""
-    if not share[0] > 0:
-        return False
-    if since == 0 or not share[1] > 0:
-        return _moved(share[0], share[1], SWITCHED)
-    before, after = -np.log(share) / np.log(np.maximum(t + 1 - since, 2))
-    return bool(abs(after - before) > OTHER_POWER)
-
-
-def _followed(before: float, after: float) -> str:
-    """What lam, a share of lam_max, follows."""
-    way = "rose" if after > before else "fell"
-    return f", as lam_max {way} from {number(before)} to {number(after)}" if _moved(before, after) else ""
-
-
-def _began(since: int) -> str:
-    return "began with the first row" if since == 0 else f"began at row {since:,}"
+def _listed(names: Sequence[str], which: np.ndarray) -> str:
+    return listed([name for name, there in zip(names, which.tolist(), strict=True) if there])
 
 
 def _moved(before: float, after: float, ratio: float = MOVED) -> bool:
@@ -92,19 +66,17 @@ def _moved(before: float, after: float, ratio: float = MOVED) -> bool:
 
 
 def large_moves(summary: Summary) -> list[str]:
-    """A sentence for each of the largest moves of lam, in the order of time; of one model's stretches, from and to."""
+    """A sentence for each of the largest moves of lam, in the order of time."""
     if summary.lam.ndim != 1:
         return []
     known = np.flatnonzero((summary.lam > 0) & (summary.t >= summary.t[0] + WINDOW))
-    t, lam, lam_max, since = (each[known] for each in (summary.t, summary.lam, summary.lam_max, summary.since))
+    t, lam = summary.t[known], summary.lam[known]
     if len(t) < 2:
         return []
     size = np.abs(np.diff(np.log(lam)))
     found = [int(k) + 1 for k in np.argsort(-size, kind="stable")[:MOST_MOVES] if size[k] > np.log(LARGE)]
-    if not np.any(since):
-        return [
-            f"lam went from {number(lam[k - 1])} to {number(lam[k])} within {count(int(t[k] - t[k - 1]), 'row')}, at "
-            f"row {t[k]:,}"
-            for k in sorted(found)
-        ]
-    return [took_over(t, lam, lam_max, since, k) for k in sorted(found)]
+    return [
+        f"lam went from {number(lam[k - 1])} to {number(lam[k])} within {count(int(t[k] - t[k - 1]), 'row')}, at "
+        f"row {t[k]:,}"
+        for k in sorted(found)
+    ]

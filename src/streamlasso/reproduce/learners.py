@@ -136,13 +136,13 @@ def _log_rms(stream: Stream) -> Iterator[Named]:
 
 
 def _mixture(stream: Stream) -> Iterator[Named]:
-    """The averaged prediction; and the model with the highest weight, evaluated on the next row."""
+    """The averaged prediction; and the selected model, evaluated on the next row."""
     yield MIXTURE, "", online(stream, tuner=Mixture())
     model = RAPRegressor(family=stream.family, tuner=Mixture())
     coef, eta, lam = np.zeros_like(stream.X), np.zeros(len(stream.y)), np.zeros(len(stream.y))
     for t in range(len(stream.y)):
         selected = model.partial_fit(stream.X[t : t + 1], stream.y[t : t + 1]).selected_
-        coef[t], lam[t] = selected.coef, selected.lam
+        coef[t], lam[t] = selected.coef, model.lambda_
         eta[t + 1 : t + 2] = selected.intercept + stream.X[t + 1 : t + 2] @ selected.coef
     yield SELECTED, "", Run(stream.family.loss(stream.y, eta), lam, coef)
 

@@ -125,20 +125,8 @@ class RAP(CopiedWhole, FindsChanges, Parameters):
     @property
     @between_rows
     def inclusion_(self) -> Any:
-        """Of each feature, the weight of the models in which it has a coefficient, 0 to 1; ridges do not count."""
+        """Of each feature, the probability that it matters, from 0 to 1; for classes by class."""
         return self._each(lambda learner: self._named(learner.inclusion()))
-
-    @property
-    @between_rows
-    def importance_(self) -> Any:
-        """Of each feature, how far eta moves when it rises by its standard deviation of late; for classes by class."""
-        return self._each(lambda learner: self._named(np.abs(learner.coef) * learner.feature_deviations()))
-
-    @property
-    @between_rows
-    def relevant_(self) -> Any:
-        """The names of the features that matter, a list that is steady; for classes by class."""
-        return self._each(lambda learner: [name for name, there in self._named(learner.relevant()).items() if there])
 
     @between_rows
     def explain_one(self, x: dict[Any, Any]) -> Any:

@@ -55,7 +55,7 @@ class RAPRegressor(RAP, base.MiniBatchRegressor):
     MAE: 0.201163
     >>> best = model.selected_
     >>> [best.coef.names[j] for j in best.support]
-    ['gallup', 'ipsos', 'rasmussen']
+    ['gallup', 'ipsos', 'morning_consult', 'ordinal_date', 'rasmussen', 'you_gov']
     """
 
     def __init__(

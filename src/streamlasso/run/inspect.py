@@ -84,7 +84,7 @@ def _keys(saved: SavedModel) -> str | None:
 
 
 def _selected(best: Selected) -> str:
-    return f"{count(len(best.support), 'feature')}, lam {number(best.lam)}, {best.memory}, since row {best.since:,}"
+    return f"{count(len(best.support), 'feature')}, since row {best.since:,}"
 
 
 def _coefficient_table(saved: SavedModel) -> Table:

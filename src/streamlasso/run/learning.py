@@ -436,8 +436,7 @@ class Learning:
         lam, lam_max = (np.array([getattr(each, name) for each in self.learners]) for name in ("lam", "lam_max"))
         size = float(self.learners[0].effective_size)
         n_active = np.count_nonzero(coef, axis=1).astype(float)
-        inclusion = np.array([np.sign(learner.coef) * learner.inclusion() for learner in self.learners])
-        return Snapshot(lam, lam_max, coef, n_active, size, models[0].since, inclusion=inclusion)
+        return Snapshot(lam, lam_max, coef, n_active, size, models[0].since)
 
     def snapshot_after(self, last: Snapshot | None) -> Snapshot:
         """The same at the end of a stretch, when `last` was taken at the end of the one before."""

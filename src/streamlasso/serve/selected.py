@@ -33,12 +33,10 @@ def _model(model: LiveModel, label: Any, learner: Engine) -> dict[str, Any]:
     shown = [j for j in np.lexsort((-inclusion[:n], -shares)) if coef[j] != 0 or inclusion[j] >= LEAST_INCLUSION]
     return {
         "class": label,
-        "lam": one.lam,
-        "lam_max": one.lam_max,
+        "lam": learner.lam,
+        "lam_max": learner.lam_max,
         "memory": learner.effective_size,
         "since": one.since,
-        "kind": one.kind,
-        "weight": one.weight,
         "n_active": int(np.count_nonzero(coef)),
         "intercept": one.intercept,
         "coefficients": [

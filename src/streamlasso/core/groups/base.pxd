@@ -4,7 +4,7 @@ from streamlasso.core.hedge cimport Hedge
 from streamlasso.core.noise cimport Noise
 from streamlasso.core.pointers cimport Doubles
 from streamlasso.core.state cimport Stateful
-from streamlasso.core.statistics cimport Scaler
+from streamlasso.core.statistics cimport Scaler, Sums
 
 
 #: The most rows that a model of little weight waits to be solved again; they all enter its memory.
@@ -50,6 +50,8 @@ cdef class Experts(Stateful):
     cdef double sum_lam(self, const double* weight) except? -1 nogil
     cdef double lam_max_of(self) except? -1 nogil
     cdef double size_of(self) except? -1 nogil
+    cdef bint keeps_sums(self) noexcept nogil
+    cdef void write_sums(self, Sums* sums) noexcept nogil
     cdef int code_of(self, Py_ssize_t k) except? -1 nogil
     cdef int _missing(self, const char* name) except -1 nogil
 

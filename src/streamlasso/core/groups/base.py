@@ -80,6 +80,14 @@ class Experts(Stateful):
         """The effective number of rows in the memory."""
         return self._missing(b"size_of")
 
+    def keeps_sums(self):
+        """Whether the memory is one of least squares, which `write_sums` can show."""
+        return False
+
+    def write_sums(self, sums):
+        """Those of the memory, for the selection of features (`selection.py`)."""
+        return 0
+
     def code_of(self, k):
         """How the last solve of the k-th expert went (`record.py`)."""
         return self._missing(b"code_of")

@@ -92,6 +92,12 @@ class ModelExperts(Experts):
     def size_of(self):
         return self.learner.objective.effective_size()
 
+    def keeps_sums(self):
+        return self.learner.objective.keeps_sums()
+
+    def write_sums(self, sums):
+        self.learner.objective.write_sums(sums)
+
     def code_of(self, k):
         return self.learner.code
 

@@ -30,7 +30,8 @@ by then: rank-one steps that add the difference of the precisions, which leave w
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import lgamma, log, log1p
+from cython.cimports.cpython.mem import PyMem_RawFree, PyMem_RawMalloc
+from cython.cimports.libc.math import lgamma, log, log1p, sqrt
 from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.groups.base import Experts, Group
 from cython.cimports.streamlasso.core.hedge import Hedge
@@ -90,6 +91,47 @@ def join(parts):
 
 #: Ridges forget nothing but when they begin.
 NEVER = Forgetting(1.0)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def inverse(n: cython.Py_ssize_t, P: cython.p_double, A: cython.p_double) -> cython.bint:
+    """A, n x n, the inverse of a symmetric P of which the rows of the lower triangle are kept; what is 0 in P stays 0.
+    Whether P could be inverted: by a Cholesky factor L, whose inverse's columns are multiplied with one another."""
+    i: cython.Py_ssize_t
+    j: cython.Py_ssize_t
+    k: cython.Py_ssize_t
+    row: cython.p_double
+    for i in range(n):
+        row = A + i * n
+        for j in range(i + 1):
+            row[j] = P[i * (i + 1) // 2 + j]
+        if row[i] == 0.0:
+            continue
+        for j in range(i):
+            row[j] = (row[j] - dot(j, row, A + j * n)) / A[j * n + j] if A[j * n + j] > 0.0 else 0.0
+        row[i] -= dot(i, row, row)
+        if not row[i] > 0.0:
+            return False
+        row[i] = sqrt(row[i])
+    # Above the diagonal, row j becomes column j of the inverse of L.
+    for j in range(n):
+        if A[j * n + j] > 0.0:
+            A[j * n + j] = 1.0 / A[j * n + j]
+        for i in range(j + 1, n):
+            A[j * n + i] = 0.0
+            if A[i * n + i] > 0.0:
+                for k in range(j, i):
+                    A[j * n + i] -= A[i * n + k] * A[j * n + k]
+                A[j * n + i] /= A[i * n + i]
+    for i in range(n):
+        for j in range(i + 1):
+            A[i * n + j] = dot(n - i, A + j * n + i, A + i * n + i)
+    for i in range(n):
+        for j in range(i):
+            A[j * n + i] = A[i * n + j]
+    return True
 
 
 @cython.cclass
@@ -314,6 +356,39 @@ class Ridge(Experts):
         self.spread += 0.5 * weight * square
 
     # --- what a person wants to see -----------------------------------------------------------------------------
+
+    def keeps_sums(self):
+        return self.rows > 0.0
+
+    def write_sums(self, sums):
+        """The rows are in P^{-1}, and so is the prior, which counts as rows more. No rows where P cannot be inverted."""
+        j: cython.Py_ssize_t
+        k: cython.Py_ssize_t
+        p: cython.Py_ssize_t = self.p
+        n: cython.Py_ssize_t = p + 1
+        share: cython.double
+        level: cython.double
+        A: cython.p_double = cython.cast(cython.p_double, PyMem_RawMalloc(n * (n + 1) * cython.sizeof(cython.double)))
+        h: cython.p_double = A + n * n
+        sums.rows = 0.0
+        if A == cython.NULL:
+            return
+        if inverse(n, self.P, A):
+            for j in range(n):
+                h[j] = dot(n, A + j * n, self.b)
+            level = A[0] if A[0] > 0.0 else 1.0
+            sums.rows = self.rows
+            sums.weight = A[0] if A[0] > 0.0 else self.rows
+            sums.target_mean = h[0] / level
+            sums.target_scatter = 2.0 * self.spread if self.quadratic else self.rows
+            for j in range(p):
+                share = A[(j + 1) * n] / level
+                sums.mean[j] = self.centre[1 + j] + share
+                sums.c[j] = h[1 + j] - share * h[0]
+                sums.target_scatter += self.b[1 + j] * sums.c[j]
+                for k in range(j + 1):
+                    sums.S[j * p + k] = A[(j + 1) * n + 1 + k] - share * A[(k + 1) * n]
+        PyMem_RawFree(A)
 
     def lam_of(self, k):
         """The prior as a penalty on the mean loss."""

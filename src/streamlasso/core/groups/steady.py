@@ -385,6 +385,12 @@ class PathExperts(Experts):
     def size_of(self):
         return self.path.effective_size()
 
+    def keeps_sums(self):
+        return self.path.keeps_sums()
+
+    def write_sums(self, sums):
+        self.path.write_sums(sums)
+
     def code_of(self, k):
         return self.path.code[k]
 

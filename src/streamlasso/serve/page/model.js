@@ -224,9 +224,9 @@ export class ModelView {
       ["persistence", short(recent.persistence), against(recent.persistence)],
       ...isWide(model) ? [] : [
         ["lam", short(first?.lam ?? null), first ? `of at most ${short(first.lam_max)}` : ""],
-        ["memory", first ? `${short(Math.round(first.memory))} rows` : "–", first ? `since row ${short(first.since)}` : ""],
+        ["memory", first ? `${short(Math.round(first.memory))} rows` : "–", ""],
       ],
-      ["active", first ? `${short(first.n_active)} of ${short(model.n_features)}` : "–", first?.kind ?? ""],
+      ["active", first ? `${short(first.n_active)} of ${short(model.n_features)}` : "–", first?.since ? `since row ${short(first.since)}` : ""],
       ["waiting for labels", short(model.n_waiting), model.n_expired ? `${short(model.n_expired)} expired` : ""],
     ];
     element("numbers").replaceChildren(...found.map(([name, value, more]) => {

@@ -86,7 +86,7 @@ class Experts(Stateful):
 
     def write_sums(self, sums):
         """Those of the memory, for the selection of features (`selection.py`)."""
-        return 0
+        return
 
     def code_of(self, k):
         """How the last solve of the k-th expert went (`record.py`)."""

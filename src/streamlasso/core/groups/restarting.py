@@ -214,7 +214,7 @@ class Ridge(Experts):
         self.kappa = kappa
         self.rows = 0.0
         self.shape = 1.0
-        self.spread = noise
+        self.spread = noise if self.quadratic else 0.0
         self._precisions(stream, False, precision)
         for i in range(self.p + 1):
             for j in range(i):
@@ -338,6 +338,9 @@ class Ridge(Experts):
         curvature = weight * self.family.curvature_at(y, e)
         if v > 0.0:
             axpy(self.p + 1, (e - eta) / v, self.q, self.b)
+        if v > 0.0 and not self.quadratic and curvature > 0.0:
+            # The row's target t has e - eta = c v / (1 + c v) (t - eta).
+            self.spread += 0.5 * (e - eta) * (e - eta) * (1.0 + curvature * v) / (curvature * v * v)
         symmetric_subtract(self.p + 1, curvature / (1.0 + curvature * v), self.q, self.P)
         self.rows += weight
         return 0
@@ -380,7 +383,7 @@ class Ridge(Experts):
             sums.rows = self.rows
             sums.weight = A[0] if A[0] > 0.0 else self.rows
             sums.target_mean = h[0] / level
-            sums.target_scatter = 2.0 * self.spread if self.quadratic else self.rows
+            sums.target_scatter = 2.0 * self.spread
             for j in range(p):
                 share = A[(j + 1) * n] / level
                 sums.mean[j] = self.centre[1 + j] + share

@@ -214,7 +214,7 @@ class Ridge(Experts):
         self.kappa = kappa
         self.rows = 0.0
         self.shape = 1.0
-        self.spread = noise if self.quadratic else 0.0
+        self.spread = noise
         self._precisions(stream, False, precision)
         for i in range(self.p + 1):
             for j in range(i):
@@ -338,9 +338,6 @@ class Ridge(Experts):
         curvature = weight * self.family.curvature_at(y, e)
         if v > 0.0:
             axpy(self.p + 1, (e - eta) / v, self.q, self.b)
-        if v > 0.0 and not self.quadratic and curvature > 0.0:
-            # The row's target t has e - eta = c v / (1 + c v) (t - eta).
-            self.spread += 0.5 * (e - eta) * (e - eta) * (1.0 + curvature * v) / (curvature * v * v)
         symmetric_subtract(self.p + 1, curvature / (1.0 + curvature * v), self.q, self.P)
         self.rows += weight
         return 0
@@ -361,7 +358,8 @@ class Ridge(Experts):
     # --- what a person wants to see -----------------------------------------------------------------------------
 
     def keeps_sums(self):
-        return self.rows > 0.0
+        """Where a prior counts as few rows: beside the curvatures of classes it would be most of what there is."""
+        return self.quadratic and self.rows > 0.0
 
     def write_sums(self, sums):
         """The rows are in P^{-1}, and so is the prior, which counts as rows more. No rows where P cannot be inverted."""

@@ -1,5 +1,6 @@
 cimport cython
 
+from streamlasso.core.hedge cimport Hedge
 from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
@@ -12,10 +13,10 @@ cdef enum:
 @cython.final
 cdef class Calibration(Stateful):
     cdef Family family
-    # (a, b) and A of each rule, and how well nothing and they have predicted.
+    # (a, b) and A of each rule, and the weights of no change and of these.
     cdef double[2][2] theta
     cdef double[2][3] A
-    cdef double[3] losses
+    cdef readonly Hedge hedge
 
     cdef void linear(self, double* shift, double* scale) noexcept nogil
     cdef double of(self, double eta) noexcept nogil

@@ -6,14 +6,14 @@ regression on eta alone (Platt), followed row by row with a memory of its own, f
 
     p = mean(a eta + b),      A <- r A + w z z',      (a, b) <- (a, b) - (A + PRIOR I)^{-1} z loss'(a eta + b)
 
-with z = (eta, 1) and w the curvature of the loss there. The rules compete with nothing: weights in proportion to
-prior exp(-losses), which fade by LOSS_DECAY a row, NOTHING for no change. What comes out is the average of a eta + b,
-so the model stays linear. Where probabilities are right already, the rules gain nothing, and their weight stays small.
+with z = (eta, 1) and w the curvature of the loss there. The rules compete with no change (`hedge.py`). What comes out is
+the average of a eta + b, so the model stays linear. Where probabilities are right already, the rules gain nothing, and their weight stays small.
 """
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import exp, isfinite
+from cython.cimports.libc.math import isfinite
+from cython.cimports.streamlasso.core.hedge import Hedge
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import FINITE
 
@@ -21,9 +21,8 @@ from streamlasso.core.state import array
 
 #: The memories of the two rules.
 FAST, SLOW = cython.declare(cython.double, 0.98), cython.declare(cython.double, 0.995)
-LOSS_DECAY = cython.declare(cython.double, 0.998)
-#: The weight of no change, before the first row.
-NOTHING = cython.declare(cython.double, 0.9)
+#: The weights of no change and of the rules before the first row, and how much of them returns to these per row.
+GATE_PRIOR, GATE_SHARE = (0.9, 0.05, 0.05), 0.002
 PRIOR = cython.declare(cython.double, 10.0)
 #: No rule scales by more, or by less than its inverse; and no eta counts as further out than MOST_ETA.
 MOST_SCALE = cython.declare(cython.double, 5.0)
@@ -48,31 +47,22 @@ class Calibration(Stateful):
     STATE = (
         array("theta", N_RULES, 2, exchanged=_other_shift),
         array("A", N_RULES, 3, exchanged=_other_products),
-        array("losses", N_CHOICES),
     )
 
     def __cinit__(self, family):
         self.family = family
+        self.hedge = Hedge(GATE_PRIOR, 1.0, GATE_SHARE)
         for h in range(N_RULES):
             self.theta[h][0] = 1.0
 
     def linear(self, shift, scale):
         """The calibrated eta is shift + scale eta."""
         h: cython.Py_ssize_t
-        weight: cython.double
-        least: cython.double = self.losses[0]
-        total: cython.double
-        for h in range(N_RULES):
-            least = min(least, self.losses[h + 1])
-        total = scale[0] = NOTHING * exp(least - self.losses[0])
+        scale[0] = self.hedge.w[0]
         shift[0] = 0.0
         for h in range(N_RULES):
-            weight = (1.0 - NOTHING) / N_RULES * exp(least - self.losses[h + 1])
-            total += weight
-            scale[0] += weight * self.theta[h][0]
-            shift[0] += weight * self.theta[h][1]
-        scale[0] /= total
-        shift[0] /= total
+            scale[0] += self.hedge.w[h + 1] * self.theta[h][0]
+            shift[0] += self.hedge.w[h + 1] * self.theta[h][1]
 
     def of(self, eta):
         shift: cython.double
@@ -86,7 +76,11 @@ class Calibration(Stateful):
         if not isfinite(eta) or not weight > 0.0:
             return 0
         eta = min(max(eta, -MOST_ETA), MOST_ETA)
-        self.losses[0] = LOSS_DECAY * self.losses[0] + weight * self.family.loss_at(y, eta)
+        losses: cython.double[N_CHOICES]
+        losses[0] = weight * self.family.loss_at(y, eta)
+        for h in range(N_RULES):
+            losses[h + 1] = weight * self.family.loss_at(y, self.theta[h][0] * eta + self.theta[h][1])
+        self.hedge.update(losses)
         for h in range(N_RULES):
             self._learn_rule(h, y, eta, weight)
         return 0
@@ -98,7 +92,6 @@ class Calibration(Stateful):
         slope: cython.double = weight * self.family.slope_at(y, here)
         curvature: cython.double = weight * max(self.family.curvature_at(y, here), LEAST_CURVATURE)
         determinant: cython.double
-        self.losses[h + 1] = LOSS_DECAY * self.losses[h + 1] + weight * self.family.loss_at(y, here)
         A[0] = (FAST if h == 0 else SLOW) * A[0] + curvature * eta * eta
         A[1] = (FAST if h == 0 else SLOW) * A[1] + curvature * eta
         A[2] = (FAST if h == 0 else SLOW) * A[2] + curvature
@@ -124,4 +117,7 @@ class Calibration(Stateful):
     def travel(self, tape):
         tape.doubles(self.theta[0], 2 * N_RULES, FINITE)
         tape.doubles(self.A[0], 3 * N_RULES, FINITE)
-        tape.doubles(self.losses, N_CHOICES, FINITE)
+        self.hedge.travel(tape)
+
+    def parts(self):
+        return {"gate/": self.hedge}

@@ -1,5 +1,6 @@
 cimport cython
 
+from streamlasso.core.hedge cimport Hedge
 from streamlasso.core.state cimport Stateful
 from streamlasso.families.base cimport Family
 
@@ -28,24 +29,23 @@ cdef class Carry(Stateful):
     cdef Family family
     cdef bint scaled
     cdef public Py_ssize_t n_seen
-    cdef double[4] gate
-    cdef double[4] prior
+    cdef readonly Hedge hedge
+    cdef double* gate
     cdef double[2][5][5] A
     cdef double[2][5] B
     cdef double[2][5] theta
     cdef double[4] lags
-    cdef public double level_mean, eta_mean, residual_square, residual_weight
+    cdef public double level_mean, eta_mean
 
     cdef double offset(self, const double* lags, double eta) noexcept nogil
     cdef void linear(self, double* shift, double* scale) noexcept nogil
     cdef int expect(self, double* lags, double eta) except -1 nogil
     cdef double choice(self, Py_ssize_t h, const double* lags, double eta) noexcept nogil
     cdef void weigh(self, const double* loss) noexcept nogil
-    cdef int learn(self, const double* lags, double y, double eta, double weight) except -1 nogil
+    cdef int learn(self, const double* lags, double y, double eta, double weight, double trust) except -1 nogil
     cdef void _features(self, const double* lags, double eta, double* z) noexcept nogil
     cdef double _rule(self, Py_ssize_t h, const double* z) noexcept nogil
-    cdef int _advance(self, double* lags, double y, double eta) except -1 nogil
-    cdef void _measure(self, double residual) noexcept nogil
+    cdef int _advance(self, double* lags, double y, double eta, double trust) except -1 nogil
     cdef int _learn_rule(
         self, Py_ssize_t h, double y, double eta, double weight, double residual, const double* z
     ) except -1 nogil

@@ -9,8 +9,8 @@ residual e_t of the mixture's own prediction (`Family.residual_at`), small regre
     last    o = level(y_{t-1}) - eta_t: persistence, for all families but classes
 
 where f is a fading mean of e and `level` the response on the scale of eta. For numbers, counts and positive responses e
-is on the scale of eta and is itself what a rule predicts, by recursive least squares in which rows beyond OUTLIER
-standard deviations weigh less:
+is on the scale of eta and is itself what a rule predicts, by recursive least squares in which outliers weigh less
+(`Noise.trust`):
 
     A <- r A + w z z',     B <- r B + w z e,     theta = (A + (PRIOR_ROWS / n) diag A)^{-1} B
 
@@ -20,9 +20,8 @@ the log loss. Rows that were predicted with near certainty have next to no curva
 ratios, which has a scale of its own: CLASS_PRIOR I is added to A. (The same Newton step for counts is sharper while it
 works, and explodes on three of eight simulated streams.)
 
-A gate decides whether any of this is used: exponential weights over nothing and the rules, which start at GATE_PRIOR,
-return to that by GATE_SHARE per row, and are updated by losses in units of the noise, as the weights of the experts
-are. Where residuals say nothing, the gate stays closed. Persistence is for levels that jump, where all that was learnt
+A gate decides whether any of this is used: the weights of nothing and of the rules (`hedge.py`), which start at
+GATE_PRIOR and return to that by GATE_SHARE per row. Where residuals say nothing, the gate stays closed. Persistence is for levels that jump, where all that was learnt
 is wrong until the experts have seen some rows: about five rows on which it alone is right give it most of the weight.
 
 The offset is linear in eta, so that the model stays linear: the lags move its intercept, the last feature of a long
@@ -32,10 +31,10 @@ expectation in, and the offset fades as its own autoregression says.
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import INFINITY, exp, fabs, sqrt
-from cython.cimports.streamlasso.core.pointers import fill
+from cython.cimports.libc.math import INFINITY, sqrt
+from cython.cimports.streamlasso.core.hedge import Hedge
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
+from cython.cimports.streamlasso.core.tape import FINITE
 
 from streamlasso.core.state import Column, array, complement, numbers
 
@@ -44,16 +43,14 @@ FIRST_OFFSET = cython.declare(cython.Py_ssize_t, 20)
 PRIOR_ROWS = cython.declare(cython.double, 20.0)
 #: The precision of theta before the first row: its deviation is about 3, a ratio of odds of 20.
 CLASS_PRIOR = cython.declare(cython.double, 0.1)
-OUTLIER = cython.declare(cython.double, 6.0)
 #: Of nothing, short, long and persistence. The last is rarely right, and costs next to nothing where it is not.
 GATE_PRIOR = (0.8, 0.1, 0.099, 0.001)
 GATE_PRIOR_OF_CLASSES = (0.8, 0.1, 0.1, 0.0)
-GATE_SHARE = cython.declare(cython.double, 0.001)
+GATE_SHARE = 0.001
 SHORT_DECAY = cython.declare(cython.double, 0.99)
 LONG_DECAY = cython.declare(cython.double, 0.998)
-#: Of f, and of the mean square of residuals.
+#: Of f.
 MEAN_DECAY = cython.declare(cython.double, 0.9)
-SCALE_DECAY = cython.declare(cython.double, 0.98)
 LEAST_CURVATURE = cython.declare(cython.double, 1e-6)
 
 
@@ -67,21 +64,19 @@ class Carry(Stateful):
     """The rules, their gate, and the residuals that the next offset is made of."""
 
     STATE = (
-        array("gate", N_CHOICES),
         array("A", N_LEARNT, N_FEATURES, N_FEATURES),
         array("B", N_LEARNT, N_FEATURES),
         array("theta", N_LEARNT, N_FEATURES),
         array("lags", N_LAGS, exchanged=_exchanged),
         numbers("means", Column("level_mean", complement), Column("eta_mean", np.negative)),
-        numbers("scale", Column("residual_square"), Column("residual_weight")),
         numbers("seen", Column("n_seen"), dtype=np.int64),
     )
 
     def __cinit__(self, family):
         self.family = family
         self.scaled = family.has_scale
-        fill(self.prior, N_CHOICES, GATE_PRIOR if self.scaled else GATE_PRIOR_OF_CLASSES)
-        fill(self.gate, N_CHOICES, GATE_PRIOR if self.scaled else GATE_PRIOR_OF_CLASSES)
+        self.hedge = Hedge(GATE_PRIOR if self.scaled else GATE_PRIOR_OF_CLASSES, 1.0, GATE_SHARE)
+        self.gate = self.hedge.w
 
     # --- the offset ---------------------------------------------------------------------------------------------
 
@@ -106,7 +101,7 @@ class Carry(Stateful):
 
     def expect(self, lags, eta):
         """The residuals as they would be after a row whose response is its predicted mean."""
-        return self._advance(lags, self.family.mean_at(eta + self.offset(lags, eta)), eta)
+        return self._advance(lags, self.family.mean_at(eta + self.offset(lags, eta)), eta, 1.0)
 
     def _features(self, lags, eta, z):
         z[0] = lags[LAST]
@@ -125,12 +120,9 @@ class Carry(Stateful):
             total += self.theta[h][i] * z[i]
         return total
 
-    def _advance(self, lags, y, eta):
+    def _advance(self, lags, y, eta, trust):
         """One outlier must not move the predictions after it."""
-        residual: cython.double = self.family.residual_at(y, eta)
-        most: cython.double = OUTLIER * sqrt(self.residual_square)
-        if self.scaled and self.residual_square > 0.0:
-            residual = min(max(residual, -most), most)
+        residual: cython.double = trust * self.family.residual_at(y, eta)
         lags[BEFORE] = lags[LAST]
         lags[LAST] = residual
         lags[FADING] = MEAN_DECAY * lags[FADING] + (1.0 - MEAN_DECAY) * residual
@@ -149,42 +141,24 @@ class Carry(Stateful):
 
     def weigh(self, loss):
         """Update the gate by the losses of the choices, in units of the noise."""
-        h: cython.Py_ssize_t
-        total: cython.double = 0.0
-        smallest: cython.double = INFINITY
-        if self.n_seen < FIRST_OFFSET:
-            return
-        for h in range(N_CHOICES):
-            smallest = min(smallest, loss[h])
-        for h in range(N_CHOICES):
-            self.gate[h] *= exp(smallest - loss[h]) if loss[h] < INFINITY else 0.0
-            total += self.gate[h]
-        for h in range(N_CHOICES):
-            self.gate[h] = (1.0 - GATE_SHARE) * self.gate[h] / total + GATE_SHARE * self.prior[h]
+        if self.n_seen >= FIRST_OFFSET:
+            self.hedge.update(loss)
 
-    def learn(self, lags, y, eta, weight):
-        """A row whose response is y, which the mixture predicted with eta and these residuals before it."""
+    def learn(self, lags, y, eta, weight, trust):
+        """A row whose response is y, which the group predicted with eta and these residuals before it; `trust` is
+        below 1 for an outlier."""
         h: cython.Py_ssize_t
         residual: cython.double = self.family.residual_at(y, eta)
         z: cython.double[N_FEATURES]
         self._features(lags, eta, z)
-        self._measure(residual)
         self.n_seen += 1
         for h in range(N_LEARNT):
-            self._learn_rule(h, y, eta, weight, residual, z)
+            self._learn_rule(h, y, eta, weight * trust, residual, z)
             self._solve(h)
-        self._advance(self.lags, y, eta)
+        self._advance(self.lags, y, eta, trust)
         self.level_mean += (self.lags[LEVEL] - self.level_mean) / self.n_seen
         self.eta_mean += (eta - self.eta_mean) / self.n_seen
         return 0
-
-    def _measure(self, residual):
-        """The mean square of residuals, of which one row cannot say too much."""
-        square: cython.double = residual * residual
-        if self.residual_square > 0.0:
-            square = min(square, OUTLIER * OUTLIER * self.residual_square)
-        self.residual_weight = SCALE_DECAY * self.residual_weight + 1.0
-        self.residual_square += (square - self.residual_square) / self.residual_weight
 
     def _learn_rule(self, h, y, eta, weight, residual, z):
         i: cython.Py_ssize_t
@@ -194,10 +168,7 @@ class Carry(Stateful):
         offset: cython.double = self._rule(h, z)
         curvature: cython.double = 1.0
         target: cython.double = residual
-        if self.scaled:
-            if fabs(residual) > OUTLIER * sqrt(self.residual_square):
-                weight *= OUTLIER * sqrt(self.residual_square) / fabs(residual)
-        else:
+        if not self.scaled:
             curvature = max(self.family.curvature_at(y, eta + offset), LEAST_CURVATURE)
             target = offset - self.family.slope_at(y, eta + offset) / curvature
         for i in range(n):
@@ -236,13 +207,14 @@ class Carry(Stateful):
             self.theta[h][i] /= L[i][i]
 
     def travel(self, tape):
-        tape.doubles(self.gate, N_CHOICES, WEIGHT)
         tape.doubles(self.A[0][0], N_LEARNT * N_FEATURES * N_FEATURES, FINITE)
         tape.doubles(self.B[0], N_LEARNT * N_FEATURES, FINITE)
         tape.doubles(self.theta[0], N_LEARNT * N_FEATURES, FINITE)
         tape.doubles(self.lags, N_LAGS, FINITE)
         tape.number(cython.address(self.level_mean), FINITE)
         tape.number(cython.address(self.eta_mean), FINITE)
-        tape.number(cython.address(self.residual_square), WEIGHT)
-        tape.number(cython.address(self.residual_weight), WEIGHT)
         tape.count(cython.address(self.n_seen))
+        self.hedge.travel(tape)
+
+    def parts(self):
+        return {"gate/": self.hedge}

@@ -257,7 +257,8 @@ class MixtureLearner(Engine):
                     row.y, cython.cast(Group, self.group.at[g]).carry.choice(h, lags, eta), row.weight, row.least
                 )
             cython.cast(Group, self.group.at[g]).carry.weigh(loss)
-        return cython.cast(Group, self.group.at[g]).carry.learn(lags, row.y, eta, row.weight)
+        trust: cython.double = self.noise.trust(row.y, eta, row.least)
+        return cython.cast(Group, self.group.at[g]).carry.learn(lags, row.y, eta, row.weight, trust)
 
     def _learn_all(self, n):
         """All experts learn the rows, whatever their weight; then one of those that restart may."""

@@ -12,6 +12,7 @@ cdef class Noise(Stateful):
     cdef public double dispersion, dispersion_weight
 
     cdef int measure(self, double y, double eta, double least) except -1 nogil
+    cdef double trust(self, double y, double eta, double least) except? -1 nogil
     cdef double slope_of(self, double y, double eta, double weight) except? -1 nogil
     cdef double loss_of(self, double y, double eta, double weight, double least) except? -1 nogil
     cdef int losses_of(

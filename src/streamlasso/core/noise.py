@@ -13,7 +13,7 @@ with the row's weight.
 """
 
 import cython
-from cython.cimports.libc.math import INFINITY, isfinite
+from cython.cimports.libc.math import INFINITY, isfinite, sqrt
 from cython.cimports.streamlasso.core.kernels import in_units
 from cython.cimports.streamlasso.core.state import Stateful
 from cython.cimports.streamlasso.core.tape import WEIGHT
@@ -22,6 +22,8 @@ from streamlasso.core.state import Column, numbers
 
 #: The most that one row can change the log odds between two experts.
 ODDS_CAP = cython.declare(cython.double, 6.0)
+#: The deviations beyond which a residual says nothing more.
+OUTLIER = cython.declare(cython.double, 6.0)
 #: The forgetting factor of the dispersion.
 DISPERSION_DECAY = cython.declare(cython.double, 0.98)
 #: The first rows are predicted from next to nothing: of n rows so far the i-th weighs about i^2.
@@ -59,6 +61,14 @@ class Noise(Stateful):
         if not isfinite(eta):
             return INFINITY
         return weight * min((self.family.loss_at(y, eta) - least) / self.dispersion, self.cap)
+
+    def trust(self, y, eta, least):
+        """1, or for an outlier what its residual has to be multiplied by to count as one of OUTLIER deviations."""
+        excess: cython.double
+        if not self.scaled or not self.dispersion > 0.0:
+            return 1.0
+        excess = 2.0 * (self.family.loss_at(y, eta) - least) / self.dispersion
+        return OUTLIER / sqrt(excess) if excess > OUTLIER * OUTLIER else 1.0
 
     def slope_of(self, y, eta, weight):
         """The derivative of the loss by eta."""

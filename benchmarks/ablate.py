@@ -61,24 +61,68 @@ class Mechanism(NamedTuple):
     options: dict = {}  # noqa: RUF012
 
 
+def constant(name: str, file: str, old: str, new: str, kind: str = "double") -> Mechanism:
+    """One constant with another value; `old` and `new` are its name and value."""
+    constant, was = old.split(" = ")
+    declared = f"{constant} = cython.declare(cython.{kind}, {{}})"
+    return Mechanism(name, ((file, declared.format(was), declared.format(new)),))
+
+
+RESTARTING, STEADY, BASE = "core/groups/restarting.py", "core/groups/steady.py", "core/groups/base.py"
 MECHANISMS = [
     Mechanism("the last residuals", options={"carry": False}),
     Mechanism(
         "persistence",
         (("core/carry.py", "GATE_PRIOR = (0.8, 0.1, 0.099, 0.001)", "GATE_PRIOR = (0.8, 0.1, 0.1, 0.0)"),),
     ),
-    Mechanism("restarts", options={"starts": 0, "ridges": 0}),
-    Mechanism("ridges", options={"ridges": 0}),
     Mechanism(
-        "odds that move by e^6, not e^3",
+        "calibration", (("core/mixture.py", "self.calibrates = self.carries and", "self.calibrates = False and"),)
+    ),
+    Mechanism("change points", options={"runs": 0}),
+    Mechanism(
+        "change points: priors that compete", ((RESTARTING, "SIGNALS = (9.0, 900.0, 9e4)", "SIGNALS = (9.0,) * 3"),)
+    ),
+    Mechanism(
+        "change points: a prior renewed in the first rows", ((RESTARTING, "n_seen <= RENEWED and", "False and"),)
+    ),
+    Mechanism("change points: 8 of them, not 16", options={"runs": 16}),
+    Mechanism("the longest memory as a group of its own", ((STEADY, "if len(parts.memories) > 1:", "if False:"),)),
+    Mechanism("seven penalties, not four", options={"powers": [0.0, 0.4, 0.8, 1.2]}),
+    Mechanism("four memories, not three", options={"factors": [0.97, 0.995]}),
+    Mechanism("the group of nothing", (("core/groups/nothing.py", "if parts.restarts and", "if False and"),)),
+    Mechanism(
+        "rare classes doubt longer",
         (
             (
-                "core/noise.py",
-                "ODDS_CAP = cython.declare(cython.double, 6.0)",
-                "ODDS_CAP = cython.declare(cython.double, 3.0)",
+                "core/mixture.py",
+                "LEAST_INFORMATION = cython.declare(cython.double, 1e-3)",
+                "LEAST_INFORMATION = cython.declare(cython.double, 1.0)",
             ),
         ),
     ),
+    Mechanism("held to what a memory has seen", (("core/experience.py", "if rows == 0.0 or", "if True or"),)),
+    Mechanism(
+        "bounds of features and responses",
+        (
+            (
+                "core/bounds.py",
+                "WIDEN = cython.declare(cython.double, 0.5)",
+                "WIDEN = cython.declare(cython.double, 1e3)",
+            ),
+        ),
+    ),
+    constant("losses half linearised: not the experts' own", BASE, "OWN = 0.5", "1.0"),
+    Mechanism(
+        "the first rows' losses are forgotten",
+        (
+            (
+                "core/noise.py",
+                "YOUNG = cython.declare(cython.double, 2.0 / 3.0)",
+                "YOUNG = cython.declare(cython.double, 1e-9)",
+            ),
+        ),
+    ),
+    constant("solutions that wait", STEADY, "MATTERS = 0.05", "0.0"),
 ]
 #: What a tree is built from.
 NEEDED = ("src", "build", "setup.py", "pyproject.toml", "README.md", "LICENSE")

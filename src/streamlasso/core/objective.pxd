@@ -61,6 +61,8 @@ cdef class Objective(Stateful):
 
 cdef class LeastSquares(Objective):
     cdef ActiveSet null
+    #: Which features may enter; NULL for all.
+    cdef const signed char* allowed
 
     cdef Scratch exchange(self, Scratch scratch)
     cdef void _tolerate(self, ActiveSet active) noexcept nogil

@@ -425,6 +425,7 @@ class LeastSquares(Objective):
         self.actives = ActiveSets([self.active])
         self.null = ActiveSet(self.p, scratch, False) if self.n_free > 0 else None
         self.active.has_ridge = self.l1_ratio < 1.0
+        self.allowed = cython.NULL
 
     def keeps_sums(self):
         return True
@@ -505,6 +506,9 @@ class LeastSquares(Objective):
         v: cython.p_double = self.v
         for j in range(self.p):
             tau[j] = weight * v[j] if v[j] < INFINITY else INFINITY
+        for j in range(self.p if self.allowed != cython.NULL else 0):
+            if not self.allowed[j]:
+                tau[j] = INFINITY
         active.has_free = self.n_free > 0 or weight == 0.0
         if active.has_ridge:
             self._ridge(active, lam)

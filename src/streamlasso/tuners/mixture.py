@@ -36,6 +36,9 @@ class Mixture(Tuner):
         A memory with each of these forgetting factors, beside one that never forgets.
     runs : int, default=8
         How many ridge regressions are kept that began at different rows, for streams that change at once; 0 for none.
+    views : dict of str to list of int, default=None
+        Columns that compete, by the name of their view: {"lags": [8, 9]} has experts with columns 8 and 9, and others
+        without. Columns in no view are there for all. Their Gram matrix is shared, so it costs what its columns cost.
     carry : bool, default=True
         Whether the last residuals and responses may move the next prediction, where they have helped (core/carry.py).
         Not where there is no intercept.
@@ -44,14 +47,14 @@ class Mixture(Tuner):
     --------
     >>> from streamlasso.tuners import Mixture
     >>> Mixture(powers=(0.0, 0.5))
-    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), runs=8, carry=True)
+    Mixture(powers=(0.0, 0.5), factors=(0.95, 0.99, 0.998), runs=8, views=None, carry=True)
     """
 
     compiled = True
     name = "mixture"
     competes = True
 
-    def __init__(self, powers=None, factors=FACTORS, runs=8, carry=True):
+    def __init__(self, powers=None, factors=FACTORS, runs=8, views=None, carry=True):
         if powers is not None and not _are_powers(powers):
             raise ValueError(f"Mixture(powers={powers!r}): use one number or more, each in [0, 2]")
         if any(a >= b for a, b in pairwise(powers or ())):
@@ -65,6 +68,7 @@ class Mixture(Tuner):
         if not isinstance(carry, bool):
             raise ValueError(f"Mixture(carry={carry!r}): use True or False")
         self.runs = runs
+        self.views = _checked_views(views)
         self.carry = carry
 
     def powers_for(self, family):
@@ -78,11 +82,23 @@ class Mixture(Tuner):
             "powers": self.powers,
             "factors": self.factors,
             "runs": self.runs,
+            "views": self.views,
             "carry": self.carry,
         }
 
     def move(self, lam, slope, norm, lam_max, state, n):
         return lam
+
+
+def _checked_views(views):
+    if views is None:
+        return None
+    for name, columns in views.items() if isinstance(views, dict) else [(views, None)]:
+        if not isinstance(name, str) or not isinstance(columns, (list, tuple)) or not columns:
+            raise ValueError(f"Mixture(views={views!r}): use a dict of names to lists of columns")
+        if not all(isinstance(j, int) and not isinstance(j, bool) and j >= 0 for j in columns):
+            raise ValueError(f"Mixture(views={views!r}): columns are whole numbers, counted from 0")
+    return {name: list(columns) for name, columns in views.items()}
 
 
 def _are_powers(values):

@@ -26,6 +26,7 @@ class Parts:
         self.tuner = tuner
         self.restarts = memory is None
         self.memories: list[Memory] = competing(memory, tuner)
+        self.views = Views(n_features, tuner.views if tuner.competes else None)
         self.experts: list[Experts] = []
         self.groups: list[Group] = []
         self.n = 0
@@ -42,6 +43,31 @@ class Parts:
     def carry(self) -> Carry | None:
         """What last residuals say, where they may and an intercept can move by it."""
         return Carry(self.family) if self.tuner.carry and self.settings["fit_intercept"] else None
+
+
+class Views:
+    """Sets of columns that compete: those in no view, and these with those of each view."""
+
+    def __init__(self, n_features: int, views: dict[str, list[int]] | None):
+        self.n_features = n_features
+        self.columns = {name: list(columns) for name, columns in (views or {}).items()}
+        beyond = [j for columns in self.columns.values() for j in columns if not 0 <= j < n_features]
+        if beyond:
+            raise ValueError(f"views: column {beyond[0]} is not there; the {n_features} columns are counted from 0")
+
+    def common(self) -> list[int]:
+        """The columns in no view."""
+        special = {j for columns in self.columns.values() for j in columns}
+        return [j for j in range(self.n_features) if j not in special]
+
+    def names(self) -> list[str]:
+        """What follows the name of a group."""
+        return ["", *(f" with {name}" for name in self.columns)]
+
+    def masks(self) -> list[list[bool]]:
+        """Of each set, for each column whether it is in it."""
+        sets = [set(self.common()), *({*self.common(), *columns} for columns in self.columns.values())]
+        return [[j in each for j in range(self.n_features)] for each in sets]
 
 
 def competing(memory: Memory | None, tuner: Any) -> list[Memory]:

@@ -12,9 +12,11 @@ cdef enum:
 
 @cython.final
 cdef class Ridge(Experts):
-    cdef readonly Py_ssize_t p
+    cdef readonly Py_ssize_t p, n_columns
+    cdef Py_ssize_t* column
+    cdef double* row
     cdef Family family
-    cdef bint fit_intercept, standardize, quadratic
+    cdef bint whole, fit_intercept, standardize, quadratic
     cdef Doubles room, scratch
     cdef object factors
     cdef const double* penalty_factor
@@ -33,6 +35,7 @@ cdef class Ridge(Experts):
     cdef void _set_precision(self, Py_ssize_t j, double precision) noexcept nogil
     cdef double _column(self, Py_ssize_t i, double* out) noexcept nogil
     cdef void _add_precision(self, Py_ssize_t i, double gain, const double* column) noexcept nogil
+    cdef void _gather(self, const double* x) noexcept nogil
     cdef int _take(self, const double* x, double y, double weight, double low, double high) except -1 nogil
     cdef void _judge(self, double error, double weight, double v) noexcept nogil
     cdef double _eta(self, const double* x) noexcept nogil

@@ -81,9 +81,10 @@ def join(parts):
     n = parts.tuner.runs if parts.restarts and parts.tuner.competes else 0
     if n == 0:
         return
-    first, p = parts.n, parts.n_features
-    scratch = Doubles(4 * (p + 1)) if p <= MOST_SHARED else None
-    ridges = [Ridge(p, parts.settings, scratch or Doubles(4 * (p + 1))) for _ in range(n)]
+    first, columns = parts.n, parts.views.common()
+    size = 4 * (len(columns) + 1)
+    scratch = Doubles(size) if parts.n_features <= MOST_SHARED else None
+    ridges = [Ridge(columns, parts.settings, scratch or Doubles(size)) for _ in range(n)]
     for ridge in ridges:
         parts.add(ridge)
     parts.groups.append(Restarting("restarting", first, n, PRIOR, parts.carry(), ridges, parts.family))
@@ -136,7 +137,7 @@ def inverse(n: cython.Py_ssize_t, P: cython.p_double, A: cython.p_double) -> cyt
 
 @cython.cclass
 class Ridge(Experts):
-    """One ridge regression.
+    """One ridge regression on some columns, those in no view.
 
     scratch : room for z, q and two more rows, that of experts that learn one after the other
     """
@@ -159,24 +160,31 @@ class Ridge(Experts):
     kind = "ridge"
     sparse = False
 
-    def __cinit__(self, n_features: cython.Py_ssize_t, settings, scratch: Doubles):
-        n: cython.Py_ssize_t = n_features + 1
-        self.p = n_features
+    def __cinit__(self, columns, settings, scratch: Doubles):
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = len(columns) + 1
+        self.p = len(columns)
         self.n = 1
         self.memory = NEVER
         self.family = settings["family"]
         self.quadratic = self.family.quadratic
         self.fit_intercept = settings["fit_intercept"]
         self.standardize = settings["standardize"]
-        pairs: cython.Py_ssize_t = n_pairs(n_features)
-        self.room = Doubles(pairs + 2 * n)
+        pairs: cython.Py_ssize_t = n_pairs(self.p)
+        self.room = Doubles(pairs + 3 * n)
         self.P = self.room.at
         self.b = self.P + pairs
         self.centre = self.b + n
+        self.column = cython.cast(cython.pointer[cython.Py_ssize_t], self.centre + n)
+        for j in range(self.p):
+            self.column[j] = columns[j]
+        self.whole = list(columns) == list(range(len(settings["penalty_factor"])))
         self.scratch = scratch
         self.z = scratch.at
         self.q = self.z + n
-        self.factors = np.ascontiguousarray(settings["penalty_factor"], dtype=float)
+        self.row = self.q + 2 * n
+        self.n_columns = len(settings["penalty_factor"])
+        self.factors = np.append(np.asarray(settings["penalty_factor"], dtype=float)[list(columns)], 1.0)
         factors: cython.const[cython.double][::1] = self.factors
         self.penalty_factor = cython.address(factors[0])
         self.kappa = self.rows = self.shape = self.spread = self.level = self.noise = self.evidence = 0.0
@@ -187,19 +195,27 @@ class Ridge(Experts):
 
     def _eta(self, x):
         """b0 + (x - m)'b"""
-        return self.b[0] + centred_dot(self.p, x, self.centre + 1, self.b + 1)
+        j: cython.Py_ssize_t
+        eta: cython.double = self.b[0]
+        if self.whole:
+            return eta + centred_dot(self.p, x, self.centre + 1, self.b + 1)
+        for j in range(self.p):
+            eta += (x[self.column[j]] - self.centre[1 + j]) * self.b[1 + j]
+        return eta
 
     def add_coef(self, weight, model):
-        axpy(self.p + 1, weight[0], self.b, model)
-        model[0] -= weight[0] * dot(self.p, self.b + 1, self.centre + 1)
+        j: cython.Py_ssize_t
+        model[0] += weight[0] * (self.b[0] - dot(self.p, self.b + 1, self.centre + 1))
+        for j in range(self.p):
+            model[1 + self.column[j]] += weight[0] * self.b[1 + j]
         return 0
 
     def mark(self, weight, used):
         j: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
         for j in range(self.p if weight[0] > 0.0 else 0):
-            if self.b[1 + j] != 0.0 and not used[j]:
-                used[j] = True
+            if self.b[1 + j] != 0.0 and not used[self.column[j]]:
+                used[self.column[j]] = True
                 n += 1
         return n
 
@@ -222,7 +238,7 @@ class Ridge(Experts):
             if i > 0:
                 self.P[at + i] = 1.0 / precision[i - 1] if precision[i - 1] > 0.0 else 0.0
             self.b[i] = 0.0
-            self.centre[i] = stream.mean[i - 1] if i > 0 and self.fit_intercept else 0.0
+            self.centre[i] = stream.mean[self.column[i - 1]] if i > 0 and self.fit_intercept else 0.0
             at += i + 1
         if self.fit_intercept:
             self.P[0] = level
@@ -231,13 +247,15 @@ class Ridge(Experts):
 
     def _precisions(self, stream, raw, out):
         """Of the priors of the coefficients: kappa v_j^2 in units of their own or of all; `raw` about zero."""
+        i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
         common: cython.double = 0.0
         factor: cython.double
         rows: cython.double = max(stream.weight, 1.0)
         for j in range(self.p):
-            out[j] = max(stream.scatter[j], 0.0) / rows + (stream.mean[j] * stream.mean[j] if raw else 0.0)
+            i = self.column[j]
+            out[j] = max(stream.scatter[i], 0.0) / rows + (stream.mean[i] * stream.mean[i] if raw else 0.0)
             common += out[j]
             n += out[j] > 0.0
         common /= max(n, 1)
@@ -274,7 +292,7 @@ class Ridge(Experts):
         self._precisions(stream, True, now)
         for j in range(self.p):
             own = self._column(j + 1, column)
-            if not stream.scatter[j] > 0.0:
+            if not stream.scatter[self.column[j]] > 0.0:
                 now[j] = 0.0
                 if own > 0.0:
                     self._add_precision(j + 1, 1.0 / own, column)
@@ -318,8 +336,15 @@ class Ridge(Experts):
         i: cython.Py_ssize_t
         for i in range(batch.n):
             if self.kappa > 0.0 and weight_of(batch.w, i) > 0.0:
-                self._take(batch.X + i * self.p, batch.y[i], weight_of(batch.w, i), batch.eta_low, batch.eta_high)
+                self._gather(batch.X + i * self.n_columns)
+                self._take(self.row, batch.y[i], weight_of(batch.w, i), batch.eta_low, batch.eta_high)
         return 0
+
+    def _gather(self, x):
+        """Its own columns of a row."""
+        j: cython.Py_ssize_t
+        for j in range(self.p):
+            self.row[j] = x[self.column[j]]
 
     def _take(self, x, y, weight, low, high):
         """The step of the docstring above; for the Gaussian family the implicit one is that of least squares."""
@@ -358,8 +383,8 @@ class Ridge(Experts):
     # --- what a person wants to see -----------------------------------------------------------------------------
 
     def keeps_sums(self):
-        """Where a prior counts as few rows: beside the curvatures of classes it would be most of what there is."""
-        return self.quadratic and self.rows > 0.0
+        """Of all columns, and where a prior counts as few rows: beside the curvatures of classes it would be most of what there is."""
+        return self.whole and self.quadratic and self.rows > 0.0
 
     def write_sums(self, sums):
         """The rows are in P^{-1}, and so is the prior, which counts as rows more. No rows where P cannot be inverted."""

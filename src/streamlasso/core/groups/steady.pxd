@@ -9,7 +9,11 @@ from streamlasso.core.pointers cimport Doubles
 @cython.final
 cdef class Path(LeastSquares):
     cdef public Py_ssize_t leader
-    cdef readonly Py_ssize_t n
+    cdef readonly Py_ssize_t n, n_powers, n_views
+    # The weights of all solutions; by view, lam_max, and which features may enter.
+    cdef Doubles weights
+    cdef double* top
+    cdef signed char* masks
     cdef bint quadratic, none_due
     #: The weights that `settle` will have, while its last row is on the way.
     cdef const double* coming
@@ -23,11 +27,13 @@ cdef class Path(LeastSquares):
     cdef double* power
     cdef double* coef
 
-    cdef void predict_all(self, const double* x, double* eta) noexcept nogil
+    cdef void predict_from(self, Py_ssize_t first, const double* x, double* eta) noexcept nogil
+    cdef const signed char* _mask(self, Py_ssize_t view) noexcept nogil
+    cdef void _look_at_views(self) noexcept nogil
     cdef void expect(self, const double* weight) noexcept nogil
     cdef int settle(self, const double* weight) except -1 nogil
-    cdef Py_ssize_t mark(self, const double* weight, signed char* used) noexcept nogil
-    cdef void add_coef(self, const double* weight, double* model) noexcept nogil
+    cdef Py_ssize_t mark_from(self, Py_ssize_t first, const double* weight, signed char* used) noexcept nogil
+    cdef void add_from(self, Py_ssize_t first, const double* weight, double* model) noexcept nogil
     cdef int look(self) except -1 nogil
     cdef void _clear_null(self) noexcept nogil
     cdef void _follow(self, double* z) noexcept nogil
@@ -41,6 +47,7 @@ cdef class Path(LeastSquares):
 @cython.final
 cdef class PathExperts(Experts):
     cdef readonly Path path
+    cdef Py_ssize_t view, first
 
     cdef double _average(self, const double* etas, const double* weight) noexcept nogil
     cdef Py_ssize_t _leader(self, const double* weight) noexcept nogil

@@ -1,6 +1,10 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """One memory, many penalties: the solutions at lam = lam_max / n^power, all on one Gram matrix.
 
+**Views.** Columns may be there for some solutions only, as lagged responses or bent features: each view has solutions
+of its own for all penalties, in which its columns and those of no view may enter. They share the Gram matrix, and
+compete as groups.
+
 Each solution starts from where it stood before the row, and, when it is first needed, from that of its neighbour. One
 of little weight in the mixture, or whose memory is long, is solved again every few rows only. The path ends where the
 lasso has spent two thirds of its rows on coefficients, and these are many: solutions at smaller penalties are copies of
@@ -16,7 +20,7 @@ and target `e - loss'(e)/loss''(e)`. e is held within the bounds once these have
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import pow
+from cython.cimports.libc.math import fabs, pow
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.active_set import ActiveSet, ActiveSets, spare_scratch
 from cython.cimports.streamlasso.core.groups.base import STALE_ROWS, Experts
@@ -40,6 +44,8 @@ MATTERS = cython.declare(cython.double, 0.05)
 #: has so few of them that it is cheap.
 MOST_ACTIVE = cython.declare(cython.double, 2.0 / 3.0)
 CHEAP = cython.declare(cython.double, 50.0)
+#: As in objective.py.
+LEAST_L1_RATIO = cython.declare(cython.double, 1e-3)
 #: Where ages end.
 MOST_ROWS = cython.declare(cython.Py_ssize_t, 2**62)
 
@@ -49,23 +55,26 @@ PRIOR, LONGEST_PRIOR = 0.3, 0.3
 
 
 def join(parts):
-    """A path for each memory; all of them are one group. Many streams change so little that the weights which follow a
-    change cost more than they gain, so the longest memory is a group of its own too."""
+    """A path for each memory; all of them are one group, for each view. Many streams change so little that the weights
+    which follow a change cost more than they gain, so the longest memory is a group of its own too."""
     if not parts.tuner.competes:
         return
-    first, p = parts.n, parts.n_features
+    p, views = parts.n_features, parts.views
     powers = parts.tuner.powers_for(parts.family)
     scratch = spare_scratch(p) if p <= MOST_SHARED else None
-    for memory in parts.memories:
-        parts.add(PathExperts(Path(problem_of(parts.settings, memory), scratch, powers), memory))
-    parts.group("steady", first, parts.n - first, PRIOR)
-    if len(parts.memories) > 1:
-        parts.group("longest", first, len(powers), LONGEST_PRIOR)
+    paths = [Path(problem_of(parts.settings, memory), scratch, powers, views.masks()) for memory in parts.memories]
+    for view, name in enumerate(views.names()):
+        first = parts.n
+        for path, memory in zip(paths, parts.memories, strict=True):
+            parts.add(PathExperts(path, memory, view))
+        parts.group(f"steady{name}", first, parts.n - first, PRIOR)
+        if len(parts.memories) > 1:
+            parts.group(f"longest{name}", first, len(powers), LONGEST_PRIOR)
 
 
 @cython.cclass
 class Path(LeastSquares):
-    """One memory, and a solution for each of `powers`."""
+    """One memory, and a solution for each of `powers`, in each of the views, one after the other."""
 
     STATE = (
         *LeastSquares.STATE,
@@ -75,16 +84,25 @@ class Path(LeastSquares):
         numbers("place", Column("leader"), dtype=np.int64),
     )
 
-    def __cinit__(self, problem, scratch, powers):
+    def __cinit__(self, problem, scratch, powers, masks):
         k: cython.Py_ssize_t
-        n: cython.Py_ssize_t = len(powers)
+        v: cython.Py_ssize_t
+        self.n_powers = len(powers)
+        self.n_views = len(masks)
+        n: cython.Py_ssize_t = self.n_powers * self.n_views
         self.n = n
+        self.weights = Doubles(n + self.n_views + (self.n_views * self.p + 7) // 8)
+        self.top = self.weights.at + n
+        self.masks = cython.cast(cython.pointer[cython.schar], self.top + self.n_views)
+        for v in range(self.n_views):
+            for k in range(self.p):
+                self.masks[v * self.p + k] = masks[v][k]
         self.each = Doubles(5 * n + n * self.p)
         self.quadratic = self.family.quadratic
         self.lam = self.each.at
         self.intercepts = self.lam + n
         self.power = self.intercepts + n
-        fill(self.power, n, powers)
+        fill(self.power, n, np.tile(powers, self.n_views))
         self.age = cython.cast(cython.pointer[cython.Py_ssize_t], self.power + n)
         self.code = self.age + n
         self.coef = self.power + 3 * n
@@ -99,23 +117,23 @@ class Path(LeastSquares):
         self.predicted = 0.0
         self.leader = 0
 
-    def predict_all(self, x, eta):
-        """eta of each solution."""
+    def predict_from(self, first, x, eta):
+        """eta of the solutions of a view."""
         k: cython.Py_ssize_t
         if self.n_seen < FIRST_ROWS:
-            memcpy(eta, self.intercepts, self.n * cython.sizeof(cython.double))
+            memcpy(eta, self.intercepts + first, self.n_powers * cython.sizeof(cython.double))
             return
-        matrix_times(self.n, self.p, self.p, self.coef, x, eta)
-        for k in range(self.n):
-            eta[k] += self.intercepts[k]
+        matrix_times(self.n_powers, self.p, self.p, self.coef + first * self.p, x, eta)
+        for k in range(self.n_powers):
+            eta[k] += self.intercepts[first + k]
 
-    def add_coef(self, weight, model):
-        """model += sum_k weight_k (b0_k, b_k)"""
+    def add_from(self, first, weight, model):
+        """model += sum_k weight_k (b0_k, b_k), for those of a view"""
         k: cython.Py_ssize_t
-        for k in range(self.n):
+        for k in range(self.n_powers):
             if weight[k] > 0.0:
-                model[0] += weight[k] * self.intercepts[k]
-        add_weighted(self.n, self.p, weight, self.coef, model + 1)
+                model[0] += weight[k] * self.intercepts[first + k]
+        add_weighted(self.n_powers, self.p, weight, self.coef + first * self.p, model + 1)
 
     def _spread_out(self, k):
         """The k-th solution with its zeros: predictions are made more often than solutions, and zeros cost less than
@@ -124,13 +142,13 @@ class Path(LeastSquares):
         memset(row, 0, self.p * cython.sizeof(cython.double))
         cython.cast(ActiveSet, self.actives.at[k]).add_to(row, 1.0)
 
-    def mark(self, weight, used):
-        """Set `used` of all members; how many were not set before."""
+    def mark_from(self, first, weight, used):
+        """Set `used` of all members of a view's solutions; how many were not set before."""
         k: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
-        for k in range(self.n):
+        for k in range(self.n_powers):
             if weight[k] > 0.0:
-                n += cython.cast(ActiveSet, self.actives.at[k]).mark(used)
+                n += cython.cast(ActiveSet, self.actives.at[first + k]).mark(used)
         return n
 
     # --- the rows -----------------------------------------------------------------------------------------------
@@ -204,19 +222,41 @@ class Path(LeastSquares):
             return 0
         size = max(self.effective_size(), 1.0)
         self._tolerate(self.active)
+        self._look_at_views()
         for k in range(self.n):
             if self.age[k] > 0:
                 continue
-            if k > 0 and self._saturated(k - 1):
+            if k % self.n_powers > 0 and self._saturated(k - 1):
                 self._copy(k)
                 continue
-            self.lam[k] = self.lam_max * pow(size, -self.power[k])
-            if self.code[k] == WAITING and k > 0:
+            self.lam[k] = self.top[k // self.n_powers] * pow(size, -self.power[k])
+            self.allowed = self._mask(k // self.n_powers)
+            if self.code[k] == WAITING and k % self.n_powers > 0:
                 cython.cast(ActiveSet, self.actives.at[k]).follow(cython.cast(ActiveSet, self.actives.at[k - 1]))
             self.code[k] = self.solve_for(cython.cast(ActiveSet, self.actives.at[k]), self.lam[k])
             self.intercepts[k] = self.intercept_of(cython.cast(ActiveSet, self.actives.at[k]))
             self._spread_out(k)
         return 0
+
+    def _mask(self, view):
+        """The features of a view; where there is but one, all."""
+        if self.n_views == 1:
+            return cython.NULL
+        return self.masks + view * self.p
+
+    def _look_at_views(self):
+        """lam_max of each view."""
+        j: cython.Py_ssize_t
+        v: cython.Py_ssize_t
+        g: cython.p_double = self.null.g if self.n_free > 0 else self.moments.c
+        share: cython.double
+        self.top[0] = self.lam_max
+        for v in range(self.n_views if self.n_views > 1 else 0):
+            share = 0.0
+            for j in range(self.p):
+                if self.masks[v * self.p + j] and self.v[j] > 0.0:
+                    share = max(share, fabs(g[j]) / self.v[j])
+            self.top[v] = share / (self.scaler.weight * max(self.l1_ratio, LEAST_L1_RATIO))
 
     def look(self):
         """lam of a memory that has but its first rows, when it is asked for: no solution depends on it, nor on whether
@@ -299,42 +339,49 @@ class Path(LeastSquares):
 
 @cython.cclass
 class PathExperts(Experts):
-    """An expert for each power."""
+    """An expert for each power, in one view. The first of a path's views has its state, the last lets it learn."""
 
     kind = "lasso"
 
     @property
     def first_is_empty(self):
-        return self.path.power[0] == 0.0
+        return self.view == 0 and self.path.power[0] == 0.0
 
-    def __cinit__(self, path: Path, memory):
+    def __cinit__(self, path: Path, memory, view: cython.Py_ssize_t):
         self.path = path
         self.memory = memory
-        self.n = path.n
+        self.view = view
+        self.n = path.n_powers
+        self.first = view * self.n
 
     @property
     def powers(self):
         return copied(self.path.power, self.n)
 
     def predict(self, x, eta):
-        self.path.predict_all(x, eta)
+        self.path.predict_from(self.first, x, eta)
         return 0
 
     def learn(self, batch):
+        """Rows are expanded at the predictions of the last view."""
         i: cython.Py_ssize_t
+        weight: cython.p_double = self.path.weights.at
         expands: cython.bint = not self.path.quadratic
+        memcpy(weight + self.first, batch.weight, self.n * cython.sizeof(cython.double))
+        if self.view < self.path.n_views - 1:
+            return 0
         if expands:
-            self.path.leader = self._leader(batch.weight)
+            self.path.leader = self.first + self._leader(batch.weight)
             self.path.eta_low = batch.eta_low
             self.path.eta_high = batch.eta_high
         for i in range(batch.n):
             if weight_of(batch.w, i) > 0.0:
                 if i == batch.n - 1:
-                    self.path.expect(batch.weight)
+                    self.path.expect(weight)
                 if expands:
                     self.path.predicted = self._average(batch.etas + i * batch.stride, batch.weight)
                 self.path.absorb(batch.X + i * self.path.p, batch.y[i], weight_of(batch.w, i))
-        self.path.settle(batch.weight)
+        self.path.settle(weight)
         return 0
 
     def _average(self, etas, weight):
@@ -364,19 +411,19 @@ class PathExperts(Experts):
         return self.path.exchange(scratch)
 
     def add_coef(self, weight, model):
-        self.path.add_coef(weight, model)
+        self.path.add_from(self.first, weight, model)
         return 0
 
     def mark(self, weight, used):
-        return self.path.mark(weight, used)
+        return self.path.mark_from(self.first, weight, used)
 
     def lam_of(self, k):
         self.path.look()
-        return self.path.lam[k]
+        return self.path.lam[self.first + k]
 
     def sum_lam(self, weight):
         self.path.look()
-        return dot(self.n, weight, self.path.lam)
+        return dot(self.n, weight, self.path.lam + self.first)
 
     def lam_max_of(self):
         self.path.look()
@@ -392,10 +439,11 @@ class PathExperts(Experts):
         self.path.write_sums(sums)
 
     def code_of(self, k):
-        return self.path.code[k]
+        return self.path.code[self.first + k]
 
     def travel(self, tape):
-        self.path.travel(tape)
+        if self.view == 0:
+            self.path.travel(tape)
 
     def parts(self):
-        return {"": self.path}
+        return {"": self.path} if self.view == 0 else {}

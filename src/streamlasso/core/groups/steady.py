@@ -52,6 +52,8 @@ MOST_ROWS = cython.declare(cython.Py_ssize_t, 2**62)
 
 #: Of the group of all memories, and of that of the longest alone, before the first row.
 PRIOR, LONGEST_PRIOR = 0.3, 0.3
+#: That a view helps is half as likely as that it does not.
+VIEW = 0.5
 
 
 def join(parts):
@@ -67,9 +69,10 @@ def join(parts):
         first = parts.n
         for path, memory in zip(paths, parts.memories, strict=True):
             parts.add(PathExperts(path, memory, view))
-        parts.group(f"steady{name}", first, parts.n - first, PRIOR)
+        likely = 1.0 if view == 0 else VIEW
+        parts.group(f"steady{name}", first, parts.n - first, likely * PRIOR)
         if len(parts.memories) > 1:
-            parts.group(f"longest{name}", first, len(powers), LONGEST_PRIOR)
+            parts.group(f"longest{name}", first, len(powers), likely * LONGEST_PRIOR)
 
 
 @cython.cclass

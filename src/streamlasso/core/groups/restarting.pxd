@@ -20,15 +20,15 @@ cdef class Ridge(Experts):
     cdef Doubles room, scratch
     cdef object factors
     cdef const double* penalty_factor
-    cdef public double kappa, rows, shape, spread, level, noise, evidence
+    cdef public double worth, kappa, rows, shape, spread, level, noise, evidence
     cdef double* P
     cdef double* b
     cdef double* centre
     cdef double* z
     cdef double* q
 
-    cdef int begin(self, Scaler stream, double eta, double kappa, double level, double noise) noexcept nogil
-    cdef int begin_uncentred(self, Scaler stream, double level, double noise, double* precision) noexcept nogil
+    cdef int begin(self, Scaler stream, double eta, double worth, double level, double noise) noexcept nogil
+    cdef int begin_uncentred(self, Scaler stream, double worth, double level, double noise, double* precision) noexcept nogil
     cdef int renew(self, Scaler stream, double* precision) noexcept nogil
     cdef void _precisions(self, Scaler stream, bint raw, double* out) noexcept nogil
     cdef void _renew_level(self, Scaler stream) noexcept nogil
@@ -47,7 +47,7 @@ cdef class Restarting(Group):
     cdef Pointers ridges
     cdef bint quadratic
     cdef double[3] signals
-    cdef double[3] kappas
+    cdef double[3] worth
     cdef Doubles more
     # By expert: the rows seen when it began, -1 where it has not, and its prior.
     cdef Py_ssize_t* began

@@ -21,7 +21,7 @@ w_r is the posterior probability of the row at which the present began. As many 
 of the lowest weight makes room, but for those too young to be judged.
 
 **Which prior** suits a stream depends on its noise. If features explain SIGNALS times as much as noise adds, kappa is
-p / SIGNALS. Each start takes one of the priors: those whose experts had the weight more often, all of them sometimes.
+the number of features that vary over SIGNALS. Each start takes one of the priors: those whose experts had the weight more often, all of them sometimes.
 
 **The first rows.** What features and responses look like is not known before them. So the first ridge has a prior from
 second moments about zero, and when its rows double, until there are RENEWED, its prior is exchanged for what is known
@@ -31,7 +31,7 @@ by then: rank-one steps that add the difference of the precisions, which leave w
 import cython
 import numpy as np
 from cython.cimports.cpython.mem import PyMem_RawFree, PyMem_RawMalloc
-from cython.cimports.libc.math import lgamma, log, log1p, sqrt
+from cython.cimports.libc.math import INFINITY, lgamma, log, log1p, sqrt
 from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.groups.base import Experts, Group
 from cython.cimports.streamlasso.core.hedge import Hedge
@@ -65,8 +65,8 @@ FIRST_SIGNAL = cython.declare(cython.double, SIGNALS[0])
 KAPPAS_OF_LINKS = (3.0, 30.0, 0.3)
 #: What of the signal the level may be.
 LEVEL = cython.declare(cython.double, 0.05)
-#: And in the first row, when it may be zero as well as anything else.
-FIRST_LEVEL = cython.declare(cython.double, 3.0)
+#: And in the first row, when nothing is known of it: the next prediction is that response. A link has its own scale.
+FREE, FIRST_LEVEL_OF_LINKS = cython.declare(cython.double, 1e6), cython.declare(cython.double, 3.0)
 #: The part of all starts that is the same for all priors, and how the weights of a prior's experts fade.
 EXPLORED = cython.declare(cython.double, 0.15)
 CREDIT_DECAY = cython.declare(cython.double, 0.99)
@@ -148,6 +148,7 @@ class Ridge(Experts):
         array("centre", WITH_INTERCEPT),
         numbers(
             "prior",
+            Column("worth"),
             Column("kappa"),
             Column("rows"),
             Column("shape"),
@@ -187,7 +188,7 @@ class Ridge(Experts):
         self.factors = np.append(np.asarray(settings["penalty_factor"], dtype=float)[list(columns)], 1.0)
         factors: cython.const[cython.double][::1] = self.factors
         self.penalty_factor = cython.address(factors[0])
-        self.kappa = self.rows = self.shape = self.spread = self.level = self.noise = self.evidence = 0.0
+        self.worth = self.kappa = self.rows = self.shape = self.spread = self.level = self.noise = self.evidence = 0.0
 
     def predict(self, x, eta):
         eta[0] = self._eta(x)
@@ -221,13 +222,14 @@ class Ridge(Experts):
 
     # --- the prior ----------------------------------------------------------------------------------------------
 
-    def begin(self, stream, eta, kappa, level, noise):
-        """Forget all rows. The intercept is eta, with the prior variance `level`; `noise` is a guess of sigma^2."""
+    def begin(self, stream, eta, worth, level, noise):
+        """Forget all rows. The prior is worth so many rows, of a linear model for each feature; the intercept is eta,
+        with the prior variance `level`; `noise` is a guess of sigma^2."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         at: cython.Py_ssize_t = 0
         precision: cython.p_double = self.q + self.p + 1
-        self.kappa = kappa
+        self.worth = worth
         self.rows = 0.0
         self.shape = 1.0
         self.spread = noise
@@ -246,7 +248,7 @@ class Ridge(Experts):
         return 0
 
     def _precisions(self, stream, raw, out):
-        """Of the priors of the coefficients: kappa v_j^2 in units of their own or of all; `raw` about zero."""
+        """kappa, and the precisions of the priors, kappa v_j^2 in units of their own or of all; `raw` about zero."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         n: cython.Py_ssize_t = 0
@@ -256,9 +258,12 @@ class Ridge(Experts):
         for j in range(self.p):
             i = self.column[j]
             out[j] = max(stream.scatter[i], 0.0) / rows + (stream.mean[i] * stream.mean[i] if raw else 0.0)
+            if not self.penalty_factor[j] < INFINITY:
+                out[j] = 0.0
             common += out[j]
             n += out[j] > 0.0
         common /= max(n, 1)
+        self.kappa = self.worth * n if self.quadratic else self.worth
         for j in range(self.p):
             factor = max(self.penalty_factor[j], LEAST_FACTOR)
             if out[j] > 0.0:
@@ -266,10 +271,10 @@ class Ridge(Experts):
                 out[j] = (rows * out[j] + common) / (rows + 1.0) if self.standardize else common
                 out[j] *= self.kappa * factor * factor
 
-    def begin_uncentred(self, stream, level, noise, precision):
+    def begin_uncentred(self, stream, worth, level, noise, precision):
         """Begin with the first row: the prior is about zero. Its precisions are left in `precision`."""
         j: cython.Py_ssize_t
-        self.begin(stream, 0.0, self.kappa, level, noise)
+        self.begin(stream, 0.0, worth, level, noise)
         self.level = level
         self.noise = noise
         memset(self.centre, 0, (self.p + 1) * cython.sizeof(cython.double))
@@ -335,7 +340,7 @@ class Ridge(Experts):
     def learn(self, batch):
         i: cython.Py_ssize_t
         for i in range(batch.n):
-            if self.kappa > 0.0 and weight_of(batch.w, i) > 0.0:
+            if self.worth > 0.0 and weight_of(batch.w, i) > 0.0:
                 self._gather(batch.X + i * self.n_columns)
                 self._take(self.row, batch.y[i], weight_of(batch.w, i), batch.eta_low, batch.eta_high)
         return 0
@@ -434,6 +439,7 @@ class Ridge(Experts):
 
     def travel(self, tape):
         tape.doubles(self.P, (self.p + 1) * (self.p + 2) // 2 + 2 * (self.p + 1), FINITE)
+        tape.number(cython.address(self.worth), WEIGHT)
         tape.number(cython.address(self.kappa), WEIGHT)
         tape.number(cython.address(self.rows), WEIGHT)
         tape.number(cython.address(self.shape), WEIGHT)
@@ -467,7 +473,7 @@ class Restarting(Group):
         self.place = self.began + self.n
         self.precision = self.more.at + 2 * self.n
         fill(self.signals, N_PRIORS, SIGNALS)
-        fill(self.kappas, N_PRIORS, self.p / np.array(SIGNALS) if self.quadratic else KAPPAS_OF_LINKS)
+        fill(self.worth, N_PRIORS, 1.0 / np.array(SIGNALS) if self.quadratic else KAPPAS_OF_LINKS)
         for k in range(n):
             self.began[k] = -1
         for k in range(N_PRIORS):
@@ -485,8 +491,9 @@ class Restarting(Group):
     def begin_group(self, stream):
         """Before the first row is learnt, which `stream` has seen."""
         noise: cython.double = stream.y_mean * stream.y_mean / (1.0 + FIRST_SIGNAL)
-        cython.cast(Ridge, self.ridges.at[0]).kappa = self.kappas[0]
-        cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(stream, FIRST_LEVEL, noise, self.precision)
+        cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(
+            stream, self.worth[0], FREE if self.quadratic else FIRST_LEVEL_OF_LINKS, noise, self.precision
+        )
         self.began[0] = 0
         self.w[0] = 1.0
         return 0
@@ -527,8 +534,8 @@ class Restarting(Group):
         cython.cast(Ridge, self.ridges.at[k]).begin(
             stream,
             eta,
-            self.kappas[place],
-            LEVEL * self.signals[place] if self.quadratic else 1.0 / self.kappas[place],
+            self.worth[place],
+            LEVEL * self.signals[place] if self.quadratic else 1.0 / self.worth[place],
             max(stream.y_scatter, 0.0) / (max(stream.weight, 1.0) * (1.0 + self.signals[place])),
         )
         return self.first + k

@@ -16,7 +16,7 @@ from support.checkpoints import N, P, bits, responses, rows, through
 from support.forgery import forged, loaded, numbers, reshape, set_at, words
 
 CUTS = (1, 9, 30, 47)
-SMALL = Mixture(powers=(0.0, 0.5, 1.0), factors=(0.9,), starts=2)
+SMALL = Mixture(powers=(0.0, 0.5, 1.0), factors=(0.9,), runs=4)
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
 every_competition = pytest.mark.parametrize("memory,tuner", COMPETITIONS.values(), ids=COMPETITIONS)
@@ -113,9 +113,9 @@ def listed(*values):
 FORGERIES = {
     "one model": lambda record, tensors: record["engine"].update(tuner={"type": "LogRMS", "step_size": 0.05}),
     "another memory": lambda record, tensors: record["engine"].update(memory={"type": "Forgetting", "r": 0.9}),
-    "more starts": tuner(starts=3),
-    "no starts": tuner(starts=0),
-    "endless starts": tuner(starts=10**9),
+    "more runs": tuner(runs=5),
+    "no runs": tuner(runs=0),
+    "endless runs": tuner(runs=10**9),
     "more powers": tuner(powers=listed(0.0, 0.5, 1.0, 1.5)),
     "no powers": tuner(powers=listed()),
     "words for powers": tuner(powers="many"),
@@ -131,15 +131,15 @@ FORGERIES = {
     "a memory from the future": set_at("0/began", 10**6, 2),
     "a first memory that is not there": set_at("0/began", -1, 0),
     "a memory that began before it all": set_at("0/began", -2, 2),
-    "a weight that is no number": set_at("0/shares/w", np.nan, 0, 0),
-    "an infinite weight": set_at("0/shares/w", np.inf, 2, 1),
-    "a negative weight": set_at("0/shares/w", -0.5, 2, 1),
-    "a share that is no number": set_at("0/shares/pi", np.nan, 0),
-    "a negative share": set_at("0/shares/pi", -1.0, 0),
+    "a weight that is no number": set_at("0/steady/hedge/w", np.nan, 0),
+    "an infinite weight": set_at("0/steady/hedge/w", np.inf, 2),
+    "a negative weight": set_at("0/steady/hedge/w", -0.5, 2),
+    "a group's weight that is no number": set_at("0/hedge/w", np.nan, 0),
+    "a group's negative weight": set_at("0/hedge/w", -1.0, 0),
     "a noise that is no number": set_at("0/dispersion", np.nan, 0),
     "a negative noise": set_at("0/dispersion", -1.0, 0),
-    "weights of another shape": reshape("0/shares/w", (7, 9)),
-    "shares of another number": reshape("0/shares/pi", 3),
+    "weights of another shape": reshape("0/steady/hedge/w", 7),
+    "groups of another number": reshape("0/hedge/w", 3),
     "bounds of another width": reshape("0/bounds/features", (2, P + 1)),
     "fewer than no rows in bounds": set_at("0/bounds/rows", -1),
     "a model of another width": reshape("0/model", P),
@@ -175,7 +175,7 @@ def test_a_small_file_cannot_ask_for_much_room(path):
 
     X = np.random.default_rng(0).normal(size=(30, 60))
     data = compact.to_bytes(RAPRegressor(tuner=SMALL).fit(X, X[:, 0]))
-    path.write_bytes(checkpoint.as_file(forged(data, tuner(starts=1000)), "streamlasso.RAPRegressor"))
+    path.write_bytes(checkpoint.as_file(forged(data, tuner(runs=1000)), "streamlasso.RAPRegressor"))
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match="its contents do not"):
@@ -221,7 +221,7 @@ def test_no_number_in_a_file_can_crash_the_process(data):
 @settings(max_examples=200)
 @given(st.data())
 def test_no_word_in_a_file_can_crash_the_process(data):
-    keys = ["type", "items", "r", "n", "powers", "starts", "factors"]
+    keys = ["type", "items", "r", "n", "powers", "runs", "factors"]
     model = loaded(
         data, FUZZED, words(data, keys, start=lambda record: record["engine"] if data.draw(st.booleans()) else record)
     )

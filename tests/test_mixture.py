@@ -267,7 +267,7 @@ def test_duplicate_and_constant_columns(family):
         {"memory": 0.95},
         {"memory": Window(30)},
         {"memory": AdaptiveForgetting()},
-        {"tuner": Mixture(powers=(0.5,), factors=(), starts=0)},
+        {"tuner": Mixture(powers=(0.5,), factors=(), runs=0)},
         {"memory": AdaptiveForgetting((0.9, 1.0)), "tuner": LogRMS(), "history": 5},
     ],
     ids=str,
@@ -348,7 +348,7 @@ class Tenth(Tuner):
 def test_parts_of_ones_own():
     X = rows(100)
     y = responses(Gaussian(), X)
-    one_power = Mixture(powers=(0.5,), ridges=0)
+    one_power = Mixture(powers=(0.5,), runs=0)
     ours = RAPRegressor(PlainGaussian(), tuner=one_power).fit(X, y)
     theirs = RAPRegressor(tuner=one_power).fit(X, y)
     assert ours.predict(X) == pytest.approx(theirs.predict(X), rel=1e-6, abs=1e-8)

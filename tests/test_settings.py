@@ -76,7 +76,7 @@ def test_the_command_reads_a_memory_as_python_does(memory):
 def test_all_rows_are_a_fixed_table():
     """Nothing is forgotten, and nothing is carried from row to row; a factor of 1 only does the former."""
     assert (built(memory="all")["memory"], built(memory="all")["tuner"]) == (Forgetting(1.0), Mixture(carry=False))
-    assert built(memory="all", tuner=Mixture(starts=3))["tuner"] == Mixture(starts=3, carry=False)
+    assert built(memory="all", tuner=Mixture(runs=5))["tuner"] == Mixture(runs=5, carry=False)
     assert built(memory="all", tuner="logrms")["tuner"] == LogRMS()
     assert built(memory=1.0)["tuner"] == Mixture()
 
@@ -216,10 +216,12 @@ PARTS = [
     (lambda: Mixture(powers=(0.5, 0.5)), ["Mixture(powers=(0.5, 0.5))", "must be increasing"]),
     (lambda: Mixture(factors=(0.9, -1.0)), ["Mixture(factors=(0.9, -1.0))", "forgetting factors", "(0, 1]"]),
     (lambda: Mixture(factors=0.9), ["Mixture(factors=0.9)", "forgetting factors"]),
-    (lambda: Mixture(starts=-1), ["Mixture(starts=-1)", "a whole number from 0 to 1000"]),
-    (lambda: Mixture(starts=2.0), ["Mixture(starts=2.0)", "a whole number"]),
-    (lambda: Mixture(starts=True), ["Mixture(starts=True)", "a whole number"]),
-    (lambda: Mixture(starts=1001), ["Mixture(starts=1001)", "0 to 1000"]),
+    (lambda: Mixture(runs=-1), ["Mixture(runs=-1)", "0, or a whole number from 4 to 1000"]),
+    (lambda: Mixture(runs=2.0), ["Mixture(runs=2.0)", "a whole number"]),
+    (lambda: Mixture(runs=3), ["Mixture(runs=3)", "from 4 to 1000"]),
+    (lambda: Mixture(runs=1001), ["Mixture(runs=1001)", "4 to 1000"]),
+    (lambda: Mixture(views=["a"]), ["views=['a']", "a dict of names to lists of columns"]),
+    (lambda: Mixture(views={"a": [-1]}), ["counted from 0"]),
     (lambda: Window(0), ["Window(n=0)", "from 1 to"]),
     (lambda: Window(2.5), ["Window(n=2.5)", "whole number"]),
     (lambda: Window(True), ["Window(n=True)", "whole number"]),
@@ -263,7 +265,7 @@ def test_numpy_scalars_are_numbers():
     )
 
 
-@pytest.mark.parametrize("tuner", [None, Mixture(starts=0)], ids=str)
+@pytest.mark.parametrize("tuner", [None, Mixture(runs=0)], ids=str)
 def test_a_mixture_has_no_lambda_to_start_from(tuner):
     with pytest.raises(ValueError, match=r"lambda_init=0.5: Mixture\(.*\) brings its own, so leave it at None"):
         built(tuner=tuner, lambda_init=0.5)
@@ -359,14 +361,14 @@ def test_the_parameters_of_parts_are_those_of_the_estimator():
         ({"memory": 0.99}, {"memory__r": 0.9}, {"memory": Forgetting(0.9)}),
         ({"memory": 500}, {"memory__n": 60}, {"memory": Window(60)}),
         ({"tuner": "logrms"}, {"tuner__step_size": 0.2}, {"tuner": LogRMS(0.2)}),
-        ({}, {"tuner__starts": 3}, {"tuner": Mixture(starts=3)}),
+        ({}, {"tuner__runs": 5}, {"tuner": Mixture(runs=5)}),
         ({}, {"tuner": Fixed(1.0), "tuner__lam": 3.0}, {"tuner": Fixed(3.0)}),
     ],
     ids=str,
 )
 def test_a_word_has_the_parameters_of_its_part(settings, changes, expected):
     for model in (RAPRegressor(**settings), RAPClassifier(**settings), StreamingNetwork(**settings)):
-        if isinstance(model, StreamingNetwork) and "tuner__starts" in changes:
+        if isinstance(model, StreamingNetwork) and "tuner__runs" in changes:
             continue
         changed = model.set_params(**changes)
         assert {name: getattr(changed, name) for name in expected} == expected
@@ -377,7 +379,7 @@ def test_a_word_has_the_parameters_of_its_part(settings, changes, expected):
     [
         ({"batch_size": 7, "tuner__lam": 1}, "lam=1 is no parameter of Mixture: use powers"),
         ({"batch_size": 7, "memory__r": 0.5}, "memory=None has no parameters"),
-        ({"batch_size": 7, "tuner__starts": -1}, "Mixture(starts=-1)"),
+        ({"batch_size": 7, "tuner__runs": -1}, "Mixture(runs=-1)"),
         ({"batch_size": 7, "family__x": 1}, "x=1 is no parameter of Gaussian: it has none"),
         ({"colour__x": 1}, "Invalid parameter 'colour'"),
     ],

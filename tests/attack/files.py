@@ -32,7 +32,7 @@ VALUES = [
     *("", "x", "0", "\0", "\ud800", "gaussian", "poisson", "logrms", "[/b]", "\x1b[2J", DEEP),
     *([], {}, [[]], [0, 0], {"type": "tuple", "items": []}, {"type": "x"}, {"type": "Window", "size": 2**40}),
     {"type": "array", "dtype": "<U262144", "items": [""] * 50},
-    {"type": "Mixture", "starts": 10**6},
+    {"type": "Mixture", "runs": 10**6},
 ]
 #: The most memory, in KiB, that one file may take beyond what files took before.
 MOST_MEMORY = 100 * 1024
@@ -58,7 +58,7 @@ def kinds(folder) -> list[Kind]:
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 CLASSES = np.arange(30) % 3
-SMALL = Mixture(powers=(0.5, 1.0), factors=(0.9,), starts=2, ridges=1)
+SMALL = Mixture(powers=(0.5, 1.0), factors=(0.9,), runs=4)
 
 
 def _models():

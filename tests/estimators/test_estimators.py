@@ -135,7 +135,7 @@ def test_predict_is_the_mean_at_eta(family):
     says less than a number, so more of them are held. (Of 60 rows more than of 120.)"""
     X = rows(120)
     most = 0.95 if type(family) is Gaussian else 0.9
-    for tuner, share in ((Mixture(carry=False, factors=(), starts=0), 1.0), (Mixture(carry=False), most)):
+    for tuner, share in ((Mixture(carry=False, factors=(), runs=0), 1.0), (Mixture(carry=False), most)):
         model = RAPRegressor(family=family, tuner=tuner).fit(X, responses(family, X))
         eta = model.intercept_ + X @ model.coef_
         mean = {"Gaussian": eta, "Binomial": 1 / (1 + np.exp(-eta))}.get(type(family).__name__, np.exp(eta))

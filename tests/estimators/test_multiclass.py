@@ -24,7 +24,7 @@ from support.river import dicts, taught
 def test_two_classes_are_one_model():
     X = rows()
     # A ridge of few rows is held back where it is too sure, and then its coefficients say more than it predicts.
-    model = RAPClassifier(tuner=Mixture(carry=False, ridges=0)).fit(X, labels(X, ["no", "yes"]))
+    model = RAPClassifier(tuner=Mixture(carry=False, runs=0)).fit(X, labels(X, ["no", "yes"]))
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.coef_.shape == (1, P)
     assert isinstance(model.lambda_, float)

@@ -13,7 +13,7 @@ from streamlasso.simulate import simulate
 from streamlasso.tuners import Fixed, LogRMS, Mixture, Tuner
 
 N, P, KEYS = 240, 4, 7
-SMALL = Mixture(powers=(0.5, 1.0), factors=(0.9,), starts=2, ridges=1)
+SMALL = Mixture(powers=(0.5, 1.0), factors=(0.9,), runs=4)
 
 
 def table(family=None, seed=0, n=N):

@@ -17,7 +17,7 @@ from streamlasso.report.colours import DARK, LIGHT
 from streamlasso.report.curves import DRAWN
 from streamlasso.report.plots import mark_truth, plot_summary
 from streamlasso.simulate import simulate
-from streamlasso.tuners import SGD, Fixed
+from streamlasso.tuners import SGD, Fixed, Mixture
 
 
 def gaussian(n=60, p=4, **settings):
@@ -124,7 +124,7 @@ def test_many_rows_of_several_classes_leave_room_for_titles_and_legends():
 
 
 def test_curves_are_the_columns():
-    trace = gaussian()
+    trace = gaussian(tuner=Mixture(runs=0))
     penalty, loss, memory = (panel(trace.plot(), name) for name in ("penalty", "loss", "memory"))
     lam, lam_max = penalty.get_lines()
     np.testing.assert_array_equal(lam.get_ydata()[1:], trace.lam[1:])

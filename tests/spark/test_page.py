@@ -17,7 +17,7 @@ from streamlasso.spark.page import Events, Pages
 from streamlasso.tuners import LogRMS, Mixture
 
 P, KEYS, N = 3, 5, 120
-SMALL = Mixture(powers=(0.5, 1.0), factors=(0.9,), starts=2, ridges=1)
+SMALL = Mixture(powers=(0.5, 1.0), factors=(0.9,), runs=4)
 MODEL = RAPRegressor(tuner=LogRMS())
 NAMES = ("a", "b", "c")
 

@@ -17,13 +17,14 @@ cdef class Average(Stateful):
     cdef double* total
     # The weights of the groups.
     cdef double* gate
+    cdef double doubt
     cdef double* scaled
     # (b0, b), and whether no expert with a weight is left out of it.
     cdef double* model
     cdef bint is_whole
     cdef signed char* used
 
-    cdef void add_up(self, double doubt) noexcept nogil
+    cdef void add_up(self) noexcept nogil
     cdef int outline(self) except -1 nogil
     cdef int whole(self) except -1 nogil
     cdef int _add_models(self, double least) except -1 nogil

@@ -20,9 +20,9 @@ from cython.cimports.streamlasso.core.groups.base import Experts, Group
 from cython.cimports.streamlasso.core.hedge import Hedge
 from cython.cimports.streamlasso.core.pointers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.tape import FINITE, READ, WRITE
+from cython.cimports.streamlasso.core.tape import FINITE, POSITIVE, READ, WRITE
 
-from streamlasso.core.state import WITH_INTERCEPT, array
+from streamlasso.core.state import WITH_INTERCEPT, Column, array, numbers
 
 #: An outline leaves out experts with less than this share of the largest weight.
 OUTLINE = cython.declare(cython.double, 1e-3)
@@ -32,7 +32,7 @@ OUTLINE = cython.declare(cython.double, 1e-3)
 class Average(Stateful):
     """The models of experts, averaged by their groups and by a gate over these."""
 
-    STATE = (array("model", WITH_INTERCEPT, exchanged=np.negative),)
+    STATE = (array("model", WITH_INTERCEPT, exchanged=np.negative), numbers("doubt", Column("doubt")))
 
     def __cinit__(self, p: cython.Py_ssize_t, each: Pointers, groups: Pointers, hedge: Hedge):
         m: cython.Py_ssize_t
@@ -52,14 +52,15 @@ class Average(Stateful):
         for m in range(each.n):
             self.first[m + 1] = self.first[m] + each.objects[m].n
         self.is_whole = True
+        self.doubt = 1.0
 
-    def add_up(self, doubt):
+    def add_up(self):
         """The weights of all experts, from those of the groups and their own in these."""
         g: cython.Py_ssize_t
         k: cython.Py_ssize_t
         total: cython.double = 0.0
         for g in range(self.groups.n):
-            self.gate[g] = self.hedge.w[g] * (doubt if g == self.nothing else 1.0)
+            self.gate[g] = self.hedge.w[g] * (self.doubt if g == self.nothing else 1.0)
             total += self.gate[g]
         for g in range(self.groups.n):
             self.gate[g] /= total
@@ -162,5 +163,6 @@ class Average(Stateful):
         if tape.mode == WRITE:
             self.whole()
         tape.doubles(self.model, self.p + 1, FINITE)
+        tape.number(cython.address(self.doubt), POSITIVE)
         if tape.mode == READ:
             self.is_whole = True

@@ -17,7 +17,7 @@ loss of the averaged prediction is at most m_t.
 """
 
 import cython
-from cython.cimports.libc.math import INFINITY
+from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.streamlasso.core.kernels import dot, likelihoods
 from cython.cimports.streamlasso.core.pointers import Doubles, copied, fill
 from cython.cimports.streamlasso.core.state import Stateful
@@ -27,6 +27,8 @@ from streamlasso.core.state import array
 
 #: A loss that is larger than the least by more than this leaves no weight in doubles.
 LARGEST_LOSS = cython.declare(cython.double, 700.0)
+#: The weights of a state add up to 1 but for this.
+ROUNDING = cython.declare(cython.double, 1e-9)
 
 
 @cython.cclass
@@ -75,7 +77,12 @@ class Hedge(Stateful):
         return dot(self.n, self.w, x)
 
     def travel(self, tape):
-        tape.doubles(self.w, self.n, WEIGHT)
+        k: cython.Py_ssize_t
+        total: cython.double = 0.0
+        w: cython.pointer[cython.const[cython.double]] = tape.doubles(self.w, self.n, WEIGHT)
+        for k in range(self.n):
+            total += w[k]
+        tape.require(fabs(total - 1.0) < ROUNDING, b"weights do not add up to 1")
 
     # --- in Python ----------------------------------------------------------------------------------------------
 

@@ -94,7 +94,7 @@ class MixtureLearner(Engine):
         self.G = len(groups)
         self.hedge = Hedge(_shares(groups, "prior"), GATE_RATE, GATE_SHARE, _shares(groups, "start"))
         self.average = Average(self.p, self.each, self.group, self.hedge)
-        self.average.add_up(1.0)
+        self.average.add_up()
         self.n = self.average.n
         # A ridge is left behind in the scratch space, and that is kept.
         self.lends = self.p <= MOST_SHARED and settings["penalty"].l1_ratio == 1.0
@@ -328,9 +328,10 @@ class MixtureLearner(Engine):
     def _add_up(self):
         """The weights of all experts. What a row with the mean response says about eta is 4 loss'', at most 1: 4 p (1 - p)
         for a class, and the less that is, the longer the groups take to find that there is nothing to learn."""
-        eta: cython.double = self._mean_eta() if self.n_seen > 0 else 0.0
+        eta: cython.double = self._mean_eta()
         information: cython.double = 4.0 * self.family.curvature_at(self.family.mean_at(eta), eta)
-        self.average.add_up(1.0 / min(max(information, LEAST_INFORMATION), 1.0))
+        self.average.doubt = 1.0 / min(max(information, LEAST_INFORMATION), 1.0)
+        self.average.add_up()
         return 0
 
     def _select(self):
@@ -660,4 +661,4 @@ class MixtureLearner(Engine):
         if tape.mode == READ:
             self.is_asked = False
             self.is_summarised = True
-            self._add_up()
+            self.average.add_up()

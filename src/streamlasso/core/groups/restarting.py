@@ -46,7 +46,7 @@ from cython.cimports.streamlasso.core.kernels import (
 )
 from cython.cimports.streamlasso.core.pointers import Doubles, Pointers, fill
 from cython.cimports.streamlasso.core.record import OK
-from cython.cimports.streamlasso.core.tape import FINITE, WEIGHT
+from cython.cimports.streamlasso.core.tape import FINITE, READ, WEIGHT
 from cython.cimports.streamlasso.core.values import weight_of
 
 from streamlasso.core.active_set import MOST_SHARED
@@ -446,6 +446,8 @@ class Ridge(Experts):
         tape.number(cython.address(self.spread), WEIGHT)
         tape.number(cython.address(self.level), WEIGHT)
         tape.number(cython.address(self.noise), WEIGHT)
+        if tape.mode == READ:
+            self.evidence = 0.0
 
 
 @cython.cclass
@@ -466,7 +468,7 @@ class Restarting(Group):
         self.p = ridges[0].p
         self.ridges = Pointers(ridges)
         self.quadratic = family.quadratic
-        self.hedge = Hedge(np.zeros(n), 1.0, 0.0)
+        self.hedge = Hedge(np.eye(n)[0], 1.0, 0.0)
         self.w = self.hedge.w
         self.more = Doubles(2 * self.n + self.p)
         self.began = cython.cast(cython.pointer[cython.Py_ssize_t], self.more.at)
@@ -495,11 +497,11 @@ class Restarting(Group):
             stream, self.worth[0], FREE if self.quadratic else FIRST_LEVEL_OF_LINKS, noise, self.precision
         )
         self.began[0] = 0
-        self.w[0] = 1.0
         return 0
 
     def see(self, stream, eta, n_seen):
         if n_seen <= RENEWED and (n_seen & (n_seen - 1)) == 0 and n_seen > 1:
+            cython.cast(Ridge, self.ridges.at[0]).kappa = self._kappa(0, stream, False)
             cython.cast(Ridge, self.ridges.at[0]).renew(stream, self.precision)
         self._follow()
         return self._begin(stream, eta, n_seen) if n_seen % EVERY == 0 else -1
@@ -539,6 +541,14 @@ class Restarting(Group):
             max(stream.y_scatter, 0.0) / (max(stream.weight, 1.0) * (1.0 + self.signals[place])),
         )
         return self.first + k
+
+    def _kappa(self, place, stream, raw):
+        """Of one of the priors, for as many features as vary; `raw` about zero."""
+        j: cython.Py_ssize_t
+        n: cython.Py_ssize_t = 0
+        for j in range(self.p):
+            n += stream.scatter[j] > 0.0 or (raw and stream.mean[j] != 0.0)
+        return self.kappas[place] * (max(n, 1) if self.quadratic else 1)
 
     def _least(self, n_seen):
         """One that has not begun, or the one of the lowest weight that is not too young."""
@@ -580,3 +590,5 @@ class Restarting(Group):
         tape.doubles(self.owed, N_PRIORS, FINITE)
         tape.doubles(self.precision, self.p, FINITE)
         Group.travel(self, tape)
+        if tape.mode == READ:
+            memset(self.regret, 0, self.n * cython.sizeof(cython.double))

@@ -16,7 +16,7 @@ from streamlasso.tuners import Mixture
 from support.streams import streams
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
-CHEAP = dict(tuner=Mixture(powers=(0.0, 0.5), factors=(), starts=0))
+CHEAP = dict(tuner=Mixture(powers=(0.0, 0.5), factors=(), runs=0))
 
 
 def assert_bounds(model, before, after, x, y, weight):

@@ -12,7 +12,7 @@ from streamlasso.families import Binomial, Gaussian, Poisson
 from streamlasso.tuners import Mixture
 
 every_family = pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
-CARRIED, OWN = (Mixture(powers=(0.0, 0.5), factors=(), starts=0, carry=carry) for carry in (True, False))
+CARRIED, OWN = (Mixture(powers=(0.0, 0.5), factors=(), runs=0, carry=carry) for carry in (True, False))
 
 
 def drifting(family, n=150, seed=0, correlation=0.95):

@@ -259,7 +259,7 @@ def test_an_exact_model_solves_its_problem_while_it_has_weight(family, memory):
     stream = calm(family, n=64, seed=2)
     stream.y[:] = np.clip(stream.y, *np.quantile(stream.y, [0.1, 0.9]))
     stream.y[0], stream.y[1] = stream.y.min(), stream.y.max()
-    model = mixture(stream, family=family, memory=memory, tuner=Mixture(factors=(0.95,), starts=2))
+    model = mixture(stream, family=family, memory=memory, tuner=Mixture(factors=(0.95,), runs=4))
     exact = [m for m, group in enumerate(model.experts) if group.n == 1 and group.kind == "lasso"]
     assert [model.experts[m].memory for m in exact] == {
         type(None): [Forgetting(0.95), Forgetting(1.0)],

@@ -256,7 +256,7 @@ def test_threads_may_predict_with_one_model(make_stream):
 def test_states_are_given_back_to_the_machine(make_stream):
     """No copy of a state stays behind: numpy 2.4.0 never frees what `np.diag` made."""
     stream = make_stream(Gaussian(), n=40, p=40)
-    model = mixture(stream, family=Gaussian(), tuner=Mixture(powers=(0.0, 1.5), starts=2))
+    model = mixture(stream, family=Gaussian(), tuner=Mixture(powers=(0.0, 1.5), runs=4))
     run(model, stream)
     tracemalloc.start()
     try:
@@ -286,7 +286,7 @@ class Tired(PlainPoisson):
 def test_a_prediction_that_raises_leaves_no_memory_behind(predict, make_stream):
     stream = make_stream(Poisson(), n=40, p=40)
     family = Tired()
-    model = mixture(stream, family=family, tuner=Mixture(powers=(0.0, 1.5), starts=2))
+    model = mixture(stream, family=family, tuner=Mixture(powers=(0.0, 1.5), runs=4))
     run(model, stream)
     family.tired = True
     tracemalloc.start()

@@ -26,7 +26,7 @@ MATTERS = 0.055
 
 def alone(power):
     """A mixture of one expert."""
-    return Mixture(powers=(power,), factors=(), starts=0, ridges=0, carry=False)
+    return Mixture(powers=(power,), factors=(), runs=0, carry=False)
 
 
 def within(stream):
@@ -103,7 +103,7 @@ def test_any_stream_is_solved(data):
 def test_every_expert_of_a_mixture_solves_the_problem_of_its_memory(memory, penalty, make_stream):
     """Since its memory began. One with less than .05 of the weight may be a few rows old, which shows in its lam."""
     stream = within(make_stream(Gaussian(), n=90, p=4))
-    tuner = Mixture(powers=(0.0, 0.4, 0.8, 1.2), factors=(0.9,), starts=4, ridges=0)
+    tuner = Mixture(powers=(0.0, 0.4, 0.8, 1.2), factors=(0.9,), runs=0)
     model = mixture(stream, family=Gaussian(), memory=memory, tuner=tuner, penalty=penalty)
     solved = 0
     for t in range(90):
@@ -128,7 +128,7 @@ def test_every_expert_of_a_mixture_solves_the_problem_of_its_memory(memory, pena
 def test_an_expert_of_little_weight_is_brought_up_to_date_in_the_end(make_stream):
     """Within 32 rows each expert has been solved anew: its lam is that of one of the last 32 problems."""
     stream = within(make_stream(Gaussian(), n=150, p=4))
-    model = mixture(stream, family=Gaussian(), tuner=Mixture(powers=(0.0, 0.5, 1.5), factors=(), starts=0))
+    model = mixture(stream, family=Gaussian(), tuner=Mixture(powers=(0.0, 0.5, 1.5), factors=(), runs=0))
     run(model, stream)
     lam = model.state()["experts0/solutions"][:, 0]
     recent = list(problems(stream, family=Gaussian(), memory=Forgetting(1.0), penalty=L1()))[-33:]
@@ -140,7 +140,7 @@ def test_an_expert_of_little_weight_is_brought_up_to_date_in_the_end(make_stream
 def test_the_path_ends_where_the_lasso_has_spent_its_rows(penalty, make_stream):
     """With two thirds as many active features as rows, and 50, no smaller penalty is tried; a ridge has no such end."""
     stream = within(make_stream(Gaussian(), n=85, p=90))
-    tuner = Mixture(powers=(0.0, 0.4, 0.8, 1.2, 1.6), factors=(), starts=0)
+    tuner = Mixture(powers=(0.0, 0.4, 0.8, 1.2, 1.6), factors=(), runs=0)
     model = mixture(stream, family=Gaussian(), tuner=tuner, penalty=penalty)
     ends = 0
     for t, problem in enumerate(problems(stream, family=Gaussian(), memory=Forgetting(1.0), penalty=penalty)):

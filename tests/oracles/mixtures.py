@@ -1,9 +1,7 @@
-"""Mixtures for the contract tests, and their rules written out plainly: the weights, and what is within bounds.
+"""Mixtures for the contract tests, and their rules written out plainly: the averages, and what is within bounds.
 
 One row at a time: every expert's coefficients are read off the state before it, and what should be after it follows.
 """
-
-import math
 
 import numpy as np
 from scipy.special import logit
@@ -27,7 +25,8 @@ def uncarried(tuner):
 #: (memory, tuner): one setting or more of each kind of mixture.
 COMPETITIONS = {
     "default": (None, Mixture()),
-    "few": (None, Mixture(powers=(0.0, 0.4, 0.9), factors=(0.9,), starts=3)),
+    "few": (None, Mixture(powers=(0.0, 0.4, 0.9), factors=(0.9,), runs=4)),
+    "no ridges": (None, Mixture(powers=(0.3, 0.7), factors=(0.95,), runs=0)),
     "forgetting": (Forgetting(0.95), Mixture()),
     "window": (Window(30), Mixture(powers=(0.0, 0.5, 1.0))),
     "factors x powers": (AdaptiveForgetting((0.9, 1.0)), Mixture(powers=(0.3, 0.7))),
@@ -37,11 +36,9 @@ COMPETITIONS = {
 #: The same where the last residuals move no prediction: the rules of experts and weights alone.
 UNCARRIED = {name: (memory, uncarried(tuner)) for name, (memory, tuner) in COMPETITIONS.items()}
 
-FIRST_ROWS, YOUNG, CAP, FADE = 10, 12, 6.0, 0.98
-ALPHA = 4.0 ** -np.array([1, 2, 3, 4, 5, 7, 2, 4])
-#: What a group that begins anew has at once, for each row on which it could have begun.
-HAZARD = np.array([0, 0, 0, 0, 0, 0, 0.01, 0.01])
-LEAST_PI = 1e-200
+FIRST_ROWS = 10
+#: The most that a row may count against an expert, in units of the noise.
+CAP = 6.0
 
 
 def mixture(stream, **settings):
@@ -62,15 +59,20 @@ def mixture(stream, **settings):
     return MixtureLearner(p, **{**defaults, **settings})
 
 
+def is_ridge(state, m):
+    return f"experts{m}/P" in state
+
+
 def experts(model, state=None):
-    """(group, penalty, b0 and b) of all experts; no number where there is none."""
+    """(memory, penalty, b0 and b) of all experts; no number where there is none."""
     state = model.state() if state is None else state
     found = np.full((*model.weights.shape, model.n_features + 1), np.nan)
-    for m in np.flatnonzero(state["began"] >= 0):
+    for m in range(len(found)):
         group = f"experts{m}/"
-        if f"{group}P" in state:
-            found[m, 0] = state[f"{group}b"]
-            found[m, 0, 0] -= state[f"{group}b"] @ state[f"{group}centre"]
+        if is_ridge(state, m):
+            if state[f"{group}prior"][0] > 0:
+                found[m, 0] = state[f"{group}b"]
+                found[m, 0, 0] -= state[f"{group}b"] @ state[f"{group}centre"]
             continue
         one_lam = f"{group}solutions" not in state
         for k in range(model.experts[m].n):
@@ -81,83 +83,19 @@ def experts(model, state=None):
     return found
 
 
-def there(model):
-    """(group, penalty): whether there is such an expert, in a group that may not be there now."""
-    sizes = np.array([group.n for group in model.experts])
-    return np.arange(sizes.max()) < sizes[:, None]
+def flat(model, by_memory):
+    """Numbers by memory and penalty, in one row: the places that groups speak of."""
+    return np.concatenate([by_memory[m, : each.n] for m, each in enumerate(model.experts)])
 
 
-def spread_out(model, flat):
-    """(share, group, penalty) of numbers by expert and share; 0 where there is no expert."""
-    found = np.zeros((flat.shape[1], *there(model).shape))
-    found[:, there(model)] = flat.T
+def averaged(model):
+    """(b0, b) of the mixture without a carry: each group's average of the experts, averaged by the gate."""
+    each, state, found = flat(model, experts(model)), model.state(), np.zeros(model.n_features + 1)
+    for group in model.groups:
+        w = state[f"{group.name}/hedge/w"]
+        there = w > 0
+        found += model.group_weights[group.name] * (w[there] @ each[group.first : group.first + group.n][there])
     return found
-
-
-def pools(model):
-    """Of each kind of group that restarts: which, and how many rows lie between two restarts: four, or as many as leave
-    half of the groups not young."""
-    kinds = [group.kind if group.restarts else "" for group in model.experts]
-    names = sorted(set(kinds) - {""})
-    return [(np.array([k == name for k in kinds]), every(kinds.count(name))) for name in names]
-
-
-def every(starts):
-    return max(4, math.ceil(2 * YOUNG / starts))
-
-
-# --- shares ---------------------------------------------------------------------------------------------------------
-
-
-def levelled(alive, places):
-    """Equal weights for all groups that are there; `places`: (group, penalty), where there are experts."""
-    return np.outer(alive / alive.sum(), np.ones(places.shape[1])) * places / places.sum(axis=1, keepdims=True)
-
-
-def updated_shares(pi, w, alive, loss, share_loss, places=None):
-    """pi (share), w (share, group, penalty) after a row with these losses (group, penalty) and (share)."""
-    places = np.ones(w.shape[1:], dtype=bool) if places is None else places
-    single = ~places.all(axis=1)
-    likely = np.where(places, w * np.exp(-loss) * alive[:, None], 0.0)
-    kept = likely.sum(axis=(1, 2))
-    new = np.empty_like(w)
-    for h, alpha in enumerate(ALPHA):
-        u = likely[h] / kept[h] if kept[h] > 0 else levelled(alive, places)
-        # A group of one is as many equal models, one for each penalty.
-        u = np.where(single[:, None], u.sum(axis=1, keepdims=True) / w.shape[2], u)
-        left = np.column_stack([u[:, :1], u[:, :-1]])
-        right = np.column_stack([u[:, 1:], u[:, -1:]])
-        others = alive[:, None] * u.sum(axis=0) / alive.sum()
-        new[h] = (1 - alpha) * u + alpha / 2 * others + alpha / 2 * (left + right) / 2
-        together = new[h].sum(axis=1)
-        new[h] = np.where(single[:, None], 0.0, new[h])
-        new[h, :, 0] += np.where(single, together, 0.0)
-    pi = pi * np.exp(-share_loss)
-    return np.maximum(pi / pi.sum(), LEAST_PI), new
-
-
-def with_nothing(w, odds, evidence):
-    """The weights (group, penalty) of a mixture beside the first expert alone, at these odds after this evidence."""
-    against = 1 / (1 + odds * math.exp(evidence))
-    w = against * w
-    w[0, 0] += 1 - against
-    return w
-
-
-def without(w, alive, m, places):
-    """The shares' weights when group m has gone; `alive`: those left."""
-    w = w.copy()
-    w[:, m] = 0.0
-    kept = w.sum(axis=(1, 2), keepdims=True)
-    return np.where(kept > 0, w / np.where(kept > 0, kept, 1.0), levelled(alive, places))
-
-
-def with_new(w, m, rows):
-    """The shares' weights when group m, of one expert, has begun anew, this many rows after the last that did."""
-    part = np.minimum(rows * HAZARD, 0.5)
-    w = w * (1 - part)[:, None, None]
-    w[:, m, 0] = part
-    return w
 
 
 # --- bounds ---------------------------------------------------------------------------------------------------------
@@ -209,7 +147,7 @@ def trust(x, low, high):
 
 
 class Row:
-    """What a row of weight `weight` does to the weights, the noise and the bounds of a mixture in this state."""
+    """A row of weight `weight`, and what a mixture that is in this state, without a carry, makes of it."""
 
     def __init__(self, model, state, x, y, weight):
         self.family, self.n = model.settings["family"], int(state["seen"][0])
@@ -220,22 +158,20 @@ class Row:
         self.weight = weight * (1.0 if early else trust(np.append(x, y), *ranges))
         self.x = held(x, self.low, self.high, self.n)
         self.y = float(held(y, self.y_low, self.y_high, self.n))
-        self.pi, self.alive = state["shares/pi"], (state["began"] >= 0).astype(float)
-        self.odds, self.evidence = state["shares/nothing"]
-        self.doubts = "experts0/solutions" in state and model.settings["tuner"].powers_for(self.family)[0] == 0
-        self.w, self.places = spread_out(model, state["shares/w"]), there(model)
-        self.exact = np.array(
-            [f"experts{m}/solutions" not in state and group.sparse for m, group in enumerate(model.experts)]
-        )
+        self.groups, self.gate, self.total = model.groups, model.group_weights, model.weights
+        self.w = {group.name: state[f"{group.name}/hedge/w"] for group in model.groups}
+        self.exact = [each.exact for each in model.experts]
         self.etas = self.held_back(experts(model, state) @ np.append(1.0, self.x), state["experience"])
-        self.phi, self.phi_weight = state["dispersion"]
+        self.each = flat(model, self.etas)
 
     def held_back(self, etas, experience):
-        """Within what each group has seen, or up to what the first group predicts."""
+        """Within what each memory has seen, or up to what the first one predicts."""
         classes = type(self.family) is Binomial
         out = etas.copy()
         if classes and experience[0, 2] > 0 and not self.exact[0]:
             out[0] = np.clip(etas[0], *squared_odds(*experience[0, :2]))
+        if not classes and self.n < FIRST_ROWS:
+            return out
         first = self.total[0]
         bounded = np.clip(np.where(np.isnan(out[0]), 0.0, out[0]), self.eta_low, self.eta_high)
         reference = first @ bounded / first.sum() if first.sum() > 0 else bounded[0]
@@ -246,7 +182,7 @@ class Row:
         return out
 
     def a_fifth_wider(self, low, high, rows, reference):
-        """Of the responses seen and the mean that the first group predicts; with a link no further than the bounds."""
+        """Of the responses seen and the mean that the first memory predicts; with a link no further than the bounds."""
         room = 0.2 * (high - low) + (self.y_high - self.y_low) / rows**2
         mean = float(self.family.mean(reference))
         ends = np.array([min(low, mean) - room, max(high, mean) + room])
@@ -256,74 +192,47 @@ class Row:
         return np.log(np.clip(ends, *bounds))
 
     @property
-    def total(self):
-        """The weights that count."""
-        return with_nothing(np.tensordot(self.pi, self.w, 1), self.odds, self.evidence)
+    def averages(self):
+        """What each group predicts: its experts held within one width outside the bounds, their average within them."""
+        width = self.eta_high - self.eta_low
+        pulls = np.clip(self.each, self.eta_low - width, self.eta_high + width) if np.isfinite(width) else self.each
+        return {
+            group.name: float(
+                np.clip(
+                    np.nansum(self.w[group.name] * pulls[group.first : group.first + group.n]),
+                    self.eta_low,
+                    self.eta_high,
+                )
+            )
+            for group in self.groups
+        }
 
     @property
     def eta(self):
-        """The average prediction, each held within one width outside the bounds, and the average within them."""
-        return self.average(self.total) if self.n else 0.0
+        """The average prediction, and that within the bounds."""
+        if not self.n:
+            return 0.0
+        return float(
+            np.clip(sum(self.gate[name] * eta for name, eta in self.averages.items()), self.eta_low, self.eta_high)
+        )
 
-    def average(self, w):
-        return np.clip(self.unclipped(w), self.eta_low, self.eta_high)
-
-    def unclipped(self, w):
-        width = self.eta_high - self.eta_low
-        pulls = np.clip(self.etas, self.eta_low - width, self.eta_high + width)
-        return np.nansum(w * pulls, axis=(-2, -1))
-
-    def excess(self, eta):
-        """Loss less the least that any eta within the bounds could have had."""
+    def loss(self, eta, phi):
+        """In units of the noise, less the least that any eta within the bounds could have had."""
         with np.errstate(all="ignore"):
             best = np.clip(link(self.family, self.y), self.eta_low, self.eta_high)
-            return self.family.loss(self.y, eta) - self.family.loss(self.y, best)
-
-    def dispersion(self):
-        if not self.n or type(self.family) is Binomial:
-            return self.phi, self.phi_weight
-        deviance = 2 * max(float(self.excess(self.eta)), 0.0)
-        if self.phi > 0:
-            deviance = min(deviance, 2 * CAP * self.phi)
-        weight = FADE * self.phi_weight + 1
-        return self.phi + (deviance - self.phi) / weight, weight
-
-    def nothing(self):
-        """The odds of nothing to learn, three tenths or, where rows say little, more; and the evidence, 3 at most."""
-        phi = self.dispersion()[0]
-        if not self.doubts or not self.n or not phi > 0 or not np.isfinite(self.etas).any():
-            return self.odds, self.evidence
-        cap = CAP if self.family.has_scale else np.inf
-        empty = np.clip(self.etas[0, 0], self.eta_low, self.eta_high)
-        together = np.clip(self.pi @ self.unclipped(self.w), self.eta_low, self.eta_high)
-        with_it, without_it = (self.weight * min(self.excess(eta) / phi, cap) for eta in (together, empty))
-        mean = float(self.family.mean(empty))
-        says = {"Binomial": mean * (1 - mean), "Poisson": mean}.get(type(self.family).__name__, 1.0)
-        gain = with_it - without_it
-        evidence = min(self.evidence + gain, 3.0) if np.isfinite(gain) else self.evidence
-        return 0.3 / min(max(4 * says, 1e-6), 1) ** 2, evidence
-
-    def shares(self):
-        phi = self.dispersion()[0]
-        if not self.n or not phi > 0:
-            return self.pi, self.w
-        there = (self.alive[:, None] > 0) & np.isfinite(self.etas)
-        if not there.any():
-            return self.pi, self.w
-        cap = CAP if self.family.has_scale else np.inf
-        etas = np.where(there, self.etas, 0.0), self.average(self.w)
-        loss, share_loss = (self.weight * np.minimum(self.excess(eta) / phi, cap) for eta in etas)
-        loss = np.where(there, loss, np.inf)
-        loss, share_loss = loss - loss.min(), share_loss - share_loss.min()
-        return updated_shares(self.pi, self.w, self.alive, loss, share_loss, self.places)
+            excess = (self.family.loss(self.y, eta) - self.family.loss(self.y, best)) / phi
+        return self.weight * np.minimum(excess, CAP if self.family.has_scale else np.inf)
 
     def bounds(self):
-        """(features, response) after the row; eta's bounds move when the response's do, and when n doubles."""
-        first = self.n == 0
+        """(features, response) after the row; eta's bounds move when the response's do, and when n doubles. Those of
+        a linear model begin with FIRST_ROWS rows."""
+        first, n = self.n == 0, self.n + 1
         low, high = (self.x, self.x) if first else (np.minimum(self.low, self.x), np.maximum(self.high, self.x))
         y_low, y_high = (self.y, self.y) if first else (min(self.y_low, self.y), max(self.y_high, self.y))
         etas = self.eta_low, self.eta_high
         moved = (y_low, y_high) != (self.y_low, self.y_high)
-        if first or moved or (self.n + 1).bit_count() == 1:
-            etas = eta_bounds(self.family, y_low, y_high, self.n + 1)
+        if type(self.family) is Gaussian and n < FIRST_ROWS:
+            etas = -np.inf, np.inf
+        elif first or moved or n.bit_count() == 1 or n == FIRST_ROWS:
+            etas = eta_bounds(self.family, y_low, y_high, n)
         return np.array([low, high]), np.array([y_low, y_high, *etas])

@@ -34,6 +34,7 @@ cdef class Ridge(Experts):
     cdef void _renew_level(self, Scaler stream) noexcept nogil
     cdef void _set_precision(self, Py_ssize_t j, double precision) noexcept nogil
     cdef double _column(self, Py_ssize_t i, double* out) noexcept nogil
+    cdef void _leave(self, Py_ssize_t i) noexcept nogil
     cdef void _add_precision(self, Py_ssize_t i, double gain, const double* column) noexcept nogil
     cdef void _gather(self, const double* x) noexcept nogil
     cdef int _take(self, const double* x, double y, double weight, double low, double high) except -1 nogil

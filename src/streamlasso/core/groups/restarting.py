@@ -301,6 +301,7 @@ class Ridge(Experts):
                 now[j] = 0.0
                 if own > 0.0:
                     self._add_precision(j + 1, 1.0 / own, column)
+                    self._leave(j + 1)
             elif own > 0.0 and precision[j] > 0.0:
                 self._add_precision(j + 1, (now[j] - precision[j]) / (1.0 + (now[j] - precision[j]) * own), column)
             else:
@@ -329,6 +330,13 @@ class Ridge(Experts):
         for k in range(self.p + 1):
             out[k] = self.P[i * (i + 1) // 2 + k] if k <= i else self.P[k * (k + 1) // 2 + i]
         return out[i]
+
+    def _leave(self, i):
+        """What rounding has left of a coefficient that is 0 for certain."""
+        k: cython.Py_ssize_t
+        self.b[i] = 0.0
+        for k in range(self.p + 1):
+            self.P[i * (i + 1) // 2 + k if k <= i else k * (k + 1) // 2 + i] = 0.0
 
     def _add_precision(self, i, gain, column):
         """P^{-1} gains delta at (i, i), with gain = delta / (1 + delta P_ii)."""

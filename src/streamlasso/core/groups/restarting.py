@@ -267,8 +267,11 @@ class Ridge(Experts):
         for j in range(self.p):
             factor = max(self.penalty_factor[j], LEAST_FACTOR)
             if out[j] > 0.0:
-                # Few rows say little about the scale of one feature.
-                out[j] = (rows * out[j] + common) / (rows + 1.0) if self.standardize else common
+                # Few rows say little about the scale of one feature: it is taken to be like that of others.
+                if not self.standardize:
+                    out[j] = common
+                elif rows < RENEWED:
+                    out[j] = (rows * out[j] + common) / (rows + 1.0)
                 out[j] *= self.kappa * factor * factor
 
     def begin_uncentred(self, stream, worth, level, noise, precision):

@@ -512,7 +512,6 @@ class Restarting(Group):
 
     def see(self, stream, eta, n_seen):
         if n_seen <= RENEWED and (n_seen & (n_seen - 1)) == 0 and n_seen > 1:
-            cython.cast(Ridge, self.ridges.at[0]).kappa = self._kappa(0, stream, False)
             cython.cast(Ridge, self.ridges.at[0]).renew(stream, self.precision)
         self._follow()
         return self._begin(stream, eta, n_seen) if n_seen % EVERY == 0 else -1
@@ -552,14 +551,6 @@ class Restarting(Group):
             max(stream.y_scatter, 0.0) / (max(stream.weight, 1.0) * (1.0 + self.signals[place])),
         )
         return self.first + k
-
-    def _kappa(self, place, stream, raw):
-        """Of one of the priors, for as many features as vary; `raw` about zero."""
-        j: cython.Py_ssize_t
-        n: cython.Py_ssize_t = 0
-        for j in range(self.p):
-            n += stream.scatter[j] > 0.0 or (raw and stream.mean[j] != 0.0)
-        return self.kappas[place] * (max(n, 1) if self.quadratic else 1)
 
     def _least(self, n_seen):
         """One that has not begun, or the one of the lowest weight that is not too young."""

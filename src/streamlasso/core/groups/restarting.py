@@ -70,6 +70,8 @@ FREE, FIRST_LEVEL_OF_LINKS = cython.declare(cython.double, 1e6), cython.declare(
 #: The part of all starts that is the same for all priors, and how the weights of a prior's experts fade.
 EXPLORED = cython.declare(cython.double, 0.15)
 CREDIT_DECAY = cython.declare(cython.double, 0.99)
+#: The most that one row can change the log odds between two beginnings.
+MOST_ODDS = cython.declare(cython.double, 6.0)
 #: Rows after which the first ridge keeps its prior.
 RENEWED = cython.declare(cython.Py_ssize_t, 16)
 #: An unpenalised feature has a prior too, worth the square of this.
@@ -522,12 +524,23 @@ class Restarting(Group):
         for k in range(self.n):
             self.regret[k] -= cython.cast(Ridge, self.ridges.at[k]).evidence
             cython.cast(Ridge, self.ridges.at[k]).evidence = 0.0
+        self._bound()
         self.hedge.update(self.regret)
         memset(self.regret, 0, self.n * cython.sizeof(cython.double))
         for k in range(N_PRIORS):
             self.credit[k] *= CREDIT_DECAY
         for k in range(self.n):
             self.credit[self.place[k]] += self.w[k]
+
+    def _bound(self):
+        """One outlier must not decide when the present began."""
+        k: cython.Py_ssize_t
+        least: cython.double = INFINITY
+        for k in range(self.n):
+            if self.w[k] > 0.0:
+                least = min(least, self.regret[k])
+        for k in range(self.n):
+            self.regret[k] = min(self.regret[k], least + MOST_ODDS)
 
     def _begin(self, stream, eta, n_seen):
         """One of the ridges begins anew; which one."""

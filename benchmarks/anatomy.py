@@ -50,9 +50,11 @@ LEARNERS = {
 }
 OURS, LOGRMS, PERSISTENCE, MEAN = LEARNERS
 NEVER = "never forgets"
-#: Memories that were restarted fewer than so many rows ago.
-AGES = {"restarted, < 50 rows": 50, "restarted, 50-199 rows": 200, "restarted, 200+ rows": sys.maxsize}
-#: From the longest memory to the shortest, light to dark; those that were restarted and those that fade differ in hue.
+#: Ridge regressions that began fewer than so many rows ago.
+AGES = {"began < 50 rows ago": 50, "began 50-199 rows ago": 200, "began 200+ rows ago": sys.maxsize}
+#: The column of all models without a penalty grid: these ridges, and models of the exact likelihood.
+NO_POWER = "no power"
+#: From the longest memory to the shortest, light to dark; those that began and those that fade differ in hue.
 SHADES = ("#efefef", "#f7dca3", "#eeb13c", "#b97900", "#a9c8e4", "#4c8cc4", "#0b3c6f")
 #: Points along the time axis that are drawn, and the share of the stream that a drawn loss is averaged over.
 DRAWN, SMOOTHED = 250, 0.04
@@ -77,8 +79,8 @@ def weights_table(task: Task) -> pyarrow.Table:
         default, of LogRMS that never forgets, of persistence and of the running mean
     relative : the default's loss so far, divided by that of the running mean, from the 50th row on; NaN before
     lam, lam_max, effective_size : after the row, averaged over the experts by their weights
-    never forgets, r=..., restarted, ... : the weight of the memories, which sum to one
-    power ... : the weight of the penalties lam_max / n^power, which sum to one
+    never forgets, r=..., began ... : the weight of the memories, which sum to one
+    power ..., no power : the weight of the penalties lam_max / n^power and of models without them, which sum to one
 
     >>> import numpy as np
     >>> from anatomy import weights_table
@@ -87,7 +89,7 @@ def weights_table(task: Task) -> pyarrow.Table:
     >>> y = np.concatenate([X[:100, 0], -X[100:, 0]])
     >>> table = weights_table(Task("flip", "gaussian", X, y, ["a", "b", "c"]))
     >>> after = table.slice(130).to_pydict()
-    >>> min(young + old for young, old in zip(after["restarted, < 50 rows"], after["restarted, 50-199 rows"])) > 0.9
+    >>> min(young + old for young, old in zip(after["began < 50 rows ago"], after["began 50-199 rows ago"])) > 0.9
     True
     """
     losses = {name: _losses(task, *who) for name, who in LEARNERS.items()}
@@ -126,13 +128,18 @@ def _state(model: RAPRegressor | RAPClassifier) -> dict[str, float]:
         "effective_size": model.effective_size_,
     }
     state |= dict.fromkeys(memory_columns(), 0.0)
-    for m, found in enumerate(learner.memories):
-        if found is not None:
-            memory, began = found
-            state[_column_of(m, memory, model.n_seen_ - began)] += float(weights[m].sum())
-    # A classifier has the first few powers only.
     state |= dict.fromkeys(power_columns(), 0.0)
-    return state | dict(zip(power_columns(), weights.sum(axis=0).tolist(), strict=False))
+    for m, found in enumerate(learner.memories):
+        if found is None:
+            continue
+        memory, began = found
+        kind = learner.experts[m]
+        state[_column_of(kind.kind, memory, model.n_seen_ - began)] += float(weights[m].sum())
+        # A classifier has the first few powers only.
+        names = [NO_POWER] if kind.exact or kind.kind == "ridge" else power_columns()
+        for name, weight in zip(names, weights[m].tolist(), strict=False):
+            state[name] += weight
+    return state
 
 
 def memory_columns() -> list[str]:
@@ -150,14 +157,14 @@ def power_columns() -> list[str]:
     >>> power_columns()[:2]
     ['power 0', 'power 0.2']
     """
-    return [f"power {power:g}" for power in Mixture().powers_for(Gaussian())]
+    return [*(f"power {power:g}" for power in Mixture().powers_for(Gaussian())), NO_POWER]
 
 
-def _column_of(m: int, memory: Forgetting, age: int) -> str:
-    """The first memory never forgets, then come the forgetting factors; the others were restarted."""
-    if m > len(Mixture().factors):
+def _column_of(kind: str, memory: Forgetting, age: int) -> str:
+    """Ridges forget nothing but when they begin."""
+    if kind == "ridge":
         return next(name for name, most in AGES.items() if age < most)
-    return NEVER if m == 0 else f"r={memory.r:g}"
+    return NEVER if memory.r == 1 else f"r={memory.r:g}"
 
 
 # --- a few numbers ----------------------------------------------------------------------------------------------------
@@ -172,10 +179,10 @@ def summary(tables: dict[str, pyarrow.Table]) -> str:
     >>> X = np.random.default_rng(0).normal(size=(100, 1))
     >>> task = Task("line", "gaussian", X, 5 * X[:, 0] + X[::-1, 0], ["x"])
     >>> print(summary({"line": weights_table(task)}).splitlines()[0])
-    | stream | default | LogRMS, r=1 | persistence | effective size | lam/lam_max | never | fades | restarted |
+    | stream | default | LogRMS, r=1 | persistence | effective size | lam/lam_max | never | fades | ridges |
     """
     head = ["stream", "default", "LogRMS, r=1", "persistence"]
-    head += ["effective size", "lam/lam_max", "never", "fades", "restarted"]
+    head += ["effective size", "lam/lam_max", "never", "fades", "ridges"]
     return markdown_table(head, ([name, *_numbers(table)] for name, table in tables.items()))
 
 

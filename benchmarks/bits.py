@@ -50,7 +50,7 @@ def regressor(family: str = "gaussian", **settings: Any) -> dict[str, str]:
     X, y = rows(family)
     model = RAPRegressor(family=family, **settings)
     trace = progressive(model, X, y, coef=True)
-    chosen = [model.selected_.coef, model.selected_.lam] if hasattr(model, "selected_") else []
+    chosen = [model.selected_.coef, model.inclusion_] if hasattr(model, "selected_") else []
     return {
         "predictions": checksum(trace.prediction, model.predict(X)),
         "coefficients": checksum(trace.coef, model.coef_, model.intercept_, *chosen),
@@ -124,7 +124,7 @@ STREAMS: dict[str, Callable[[], dict[str, str]]] = {
     "default, two classes": lambda: classifier(2),
     "default, four classes": lambda: classifier(4),
     "mixture in a window": lambda: regressor(memory=Window(60), tuner=Mixture(powers=(0.0, 0.5, 1.0))),
-    "few restarts": lambda: regressor(tuner=Mixture(factors=(0.9,), starts=3)),
+    "few runs": lambda: regressor(tuner=Mixture(factors=(0.9,), runs=4)),
     "adaptive forgetting": lambda: regressor(memory=AdaptiveForgetting((0.9, 0.98, 1.0)), tuner=LogRMS()),
     "log rms": lambda: regressor(memory=0.97, tuner=LogRMS()),
     "log rms, window, gamma": lambda: regressor("gamma", memory=Window(80), tuner=LogRMS()),
@@ -139,7 +139,7 @@ STREAMS: dict[str, Callable[[], dict[str, str]]] = {
     "river, features that appear": river_regressor,
     "river, three classes": river_classifier,
     "network": network,
-    "network of mixtures": lambda: network(tuner=Mixture(powers=(0.2, 0.6), starts=2)),
+    "network of mixtures": lambda: network(tuner=Mixture(powers=(0.2, 0.6), runs=4)),
 }
 
 

@@ -2,7 +2,7 @@
 
     git worktree add ../before 66b1215 && (cd ../before && python setup.py build_ext --inplace)
     python benchmarks/rules.py --data DATA --before ../before/src [--now src] [--keep FOLDER] [--jobs 2]
-    python benchmarks/rules.py --before ../before/src --kinds simulation "2 of 20" --options '{"starts": 0}'
+    python benchmarks/rules.py --before ../before/src --kinds simulation "2 of 20" --options '{"runs": 0}'
 
 - *as given*: the twelve development streams and the 28 of DATA/more, their first 3,000 rows (`--rows`); loss as on the
   leaderboard: clipped, after the 50th row.

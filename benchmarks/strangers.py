@@ -292,8 +292,8 @@ These were run once the defaults were fixed, and nothing was changed after.
 ## Files of other packages
 
 These come from five packages that none of the files above came from. They were chosen by their
-names and columns, before any was run, and run once. This table and the one above are those to
-expect a new file by.
+names and columns, before any was run, and run once. Judge what to expect on a new file by this
+table and the one above.
 
 | file, target | rows | family | run | running mean | persistence | seasonal | lower by |
 |---|---|---|---|---|---|---|---|

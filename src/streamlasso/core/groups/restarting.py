@@ -74,6 +74,9 @@ CREDIT_DECAY = cython.declare(cython.double, 0.99)
 MOST_ODDS = cython.declare(cython.double, 6.0)
 #: Rows after which the first ridge keeps its prior.
 RENEWED = cython.declare(cython.Py_ssize_t, 16)
+#: In as many rows a feature's scale is taken to be like that of others, but no more than so many times its own, squared:
+#: it may have a unit of its own.
+MOST_POOLED = cython.declare(cython.double, 1e4)
 #: An unpenalised feature has a prior too, worth the square of this.
 LEAST_FACTOR = cython.declare(cython.double, 1e-3)
 
@@ -273,7 +276,7 @@ class Ridge(Experts):
                 if not self.standardize:
                     out[j] = common
                 elif rows < RENEWED:
-                    out[j] = (rows * out[j] + common) / (rows + 1.0)
+                    out[j] = min((rows * out[j] + common) / (rows + 1.0), MOST_POOLED * out[j])
                 out[j] *= self.kappa * factor * factor
 
     def begin_uncentred(self, stream, worth, level, noise, precision):

@@ -21,8 +21,6 @@ class Oracle:
         self.theta = [np.zeros(5 if long else 1) for long in self.rules]
         self.rows = [[] for _ in self.rules]  # (z, weight, target)
         self.residuals, self.levels, self.etas = [], [], []
-        self.noise = Fading()
-        self.square = Fading()
 
     def residual(self, y, eta):
         mean = float(self.family.mean(eta))
@@ -49,29 +47,29 @@ class Oracle:
     def offset(self, eta):
         return float(self.gate @ self.offsets(eta)) if len(self.etas) >= FIRST else 0.0
 
-    def learn(self, y, eta, least):
+    def learn(self, y, eta, least, phi):
+        """`least` is the smallest loss that the row could have had, phi the dispersion of the noise by now."""
         ready = len(self.etas) >= FIRST
         offsets = self.offsets(eta) if ready else np.zeros(len(self.gate))
         losses = np.array([float(self.family.loss(y, eta + offset)) for offset in offsets]) - least
+        deviations = np.sqrt(2 * max(losses[0], 0.0) / phi) if phi > 0 and not self.classes else 0.0
         if not self.classes:
-            self.noise.add(2 * max(losses[0], 0.0), 2 * CAP)
-            losses = np.minimum(losses / self.noise.value, CAP) if self.noise.value > 0 else np.zeros(4)
+            losses = np.minimum(losses / phi, CAP) if phi > 0 else np.zeros(4)
         if ready:
             self.gate = self.gate * np.exp(losses.min() - losses)
             self.gate = (1 - SHARE) * self.gate / self.gate.sum() + SHARE * self.prior
         residual, z = self.residual(y, eta), self.features(eta)
-        self.square.add(residual**2, OUTLIER**2)
-        most = OUTLIER * np.sqrt(self.square.value)
+        trust = OUTLIER / deviations if deviations > OUTLIER else 1.0
         for h, long in enumerate(self.rules):
             x = z[: 5 if long else 1]
-            weight, target = min(1.0, most / abs(residual)) if residual else 1.0, residual
+            weight, target = trust, residual
             if self.classes:
                 at = eta + float(self.theta[h] @ x)
                 weight = max(float(self.family.curvature(y, at)), 1e-6)
                 target = at - eta - float(self.family.slope(y, at)) / weight
             self.rows[h].append((x, weight, target))
             self.theta[h] = self.fitted(self.rows[h], 0.998 if long else 0.99, OF_CLASSES if self.classes else 0.0)
-        self.residuals.append(residual if self.classes else float(np.clip(residual, -most, most)))
+        self.residuals.append(trust * residual)
         self.levels.append(self.level(y))
         self.etas.append(eta)
 
@@ -86,15 +84,3 @@ class Oracle:
         theta = np.zeros(Z.shape[1])
         theta[used] = np.linalg.solve(A[np.ix_(used, used)], (Z.T @ (weight * target))[used])
         return theta
-
-
-class Fading:
-    """A fading mean of numbers, each at most so many times the mean so far."""
-
-    def __init__(self):
-        self.value = self.weight = 0.0
-
-    def add(self, number, most):
-        number = min(number, most * self.value) if self.value > 0 else number
-        self.weight = 0.98 * self.weight + 1
-        self.value += (number - self.value) / self.weight

@@ -163,6 +163,7 @@ class Row:
         self.exact = [each.exact for each in model.experts]
         self.etas = self.held_back(experts(model, state) @ np.append(1.0, self.x), state["experience"])
         self.each = flat(model, self.etas)
+        self.phi, self.phi_weight = state["dispersion"]
 
     def held_back(self, etas, experience):
         """Within what each memory has seen, or up to what the first one predicts."""
@@ -216,12 +217,25 @@ class Row:
             np.clip(sum(self.gate[name] * eta for name, eta in self.averages.items()), self.eta_low, self.eta_high)
         )
 
-    def loss(self, eta, phi):
-        """In units of the noise, less the least that any eta within the bounds could have had."""
+    def excess(self, eta):
+        """Loss less the least that any eta within the bounds could have had."""
         with np.errstate(all="ignore"):
             best = np.clip(link(self.family, self.y), self.eta_low, self.eta_high)
-            excess = (self.family.loss(self.y, eta) - self.family.loss(self.y, best)) / phi
-        return self.weight * np.minimum(excess, CAP if self.family.has_scale else np.inf)
+            return self.family.loss(self.y, eta) - self.family.loss(self.y, best)
+
+    def loss(self, eta, phi):
+        """In units of the noise."""
+        return self.weight * np.minimum(self.excess(eta) / phi, CAP if self.family.has_scale else np.inf)
+
+    def dispersion(self):
+        """The mean deviance of late, of the first rows about by the squares of their numbers; its weight."""
+        if not self.n or not self.family.has_scale:
+            return self.phi, self.phi_weight
+        deviance = 2 * max(float(self.excess(self.eta)), 0.0)
+        if self.phi > 0:
+            deviance = min(deviance, 2 * CAP * self.phi)
+        weight = min(0.98, self.phi_weight / (self.phi_weight + 2 / 3)) * self.phi_weight + 1
+        return self.phi + (deviance - self.phi) / weight, weight
 
     def bounds(self):
         """(features, response) after the row; eta's bounds move when the response's do, and when n doubles. Those of

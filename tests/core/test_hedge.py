@@ -1,6 +1,6 @@
 """The one rule of weights: against all sequences of experts, its bound, and what it does in a mixture."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_weights_are_the_posterior_of_a_chain_that_draws_anew(rate, share):
         hedge.learn(losses[t])
         found = np.zeros(n)
         for path in product(range(n), repeat=t + 2):
-            steps = np.prod([move[a, b] for a, b in zip(path[:-1], path[1:], strict=True)])
+            steps = np.prod([move[a, b] for a, b in pairwise(path)])
             found[path[-1]] += start[path[0]] * steps * np.exp(-rate * sum(losses[i, path[i]] for i in range(t + 1)))
         assert hedge.weights == pytest.approx(found / found.sum(), rel=1e-12)
 
@@ -56,7 +56,7 @@ def test_regret_against_any_sequence_of_experts(data):
     changes = np.sort(rng.choice(np.arange(1, rows), size=min(data.draw(st.integers(0, 6)), rows - 1), replace=False))
     ends = [0, *changes, rows]
     if data.draw(st.booleans(), "best"):
-        each = [int(losses[a:b].sum(axis=0).argmin()) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        each = [int(losses[a:b].sum(axis=0).argmin()) for a, b in pairwise(ends)]
     else:
         each = [int(rng.integers(n)) for _ in ends[1:]]
     experts = np.repeat(each, np.diff(ends))

@@ -157,9 +157,7 @@ def test_the_unit_of_all_features_does_not_matter(family, memory, tuner, unit, m
 
 
 @every_family
-@pytest.mark.parametrize(
-    "memory,tuner", [c for c in COMPETITIONS.values() if not has_ridges(*c)], ids=str
-)
+@pytest.mark.parametrize("memory,tuner", [c for c in COMPETITIONS.values() if not has_ridges(*c)], ids=str)
 def test_the_units_of_the_features_do_not_matter(family, memory, tuner, make_stream):
     """Those of ridges do, in the first rows, when no feature's own scale is known."""
     stream = make_stream(family, n=80, seed=3)
@@ -222,7 +220,7 @@ def test_a_row_never_costs_more_than_its_worst_expert(family, memory, tuner):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("family", [Gaussian(), Binomial(), Poisson()], ids=str)
 def test_regret_against_the_best_of_fixed_memories(family, seed):
-    """No worse than the best of its factors by more than 2 % of its loss, and the bound of the rule of weights without a
+    """No worse than the best of its factors by more than 2 % of its loss, and the bound of the rule of weights with no
     change (`hedge.py`), in units of the noise."""
     factors, n = (0.9, 0.97, 1.0), 400
     rng = np.random.default_rng(seed)
@@ -330,8 +328,8 @@ def test_an_exact_model_solves_its_problem_while_it_has_weight(family, memory):
 @pytest.mark.parametrize("memory", [None, Forgetting(0.99)], ids=str)
 @pytest.mark.parametrize("seed", range(3))
 def test_classes_without_noise_are_learnt_as_by_the_likelihood_itself(seed, memory):
-    """Quadratics alone, fitted when little was known, would cost ten times what one exact model does. It is found by the
-    gate and in its group at the cost of the logarithms of how many compete over their rates, and 2 for what shares cost."""
+    """Quadratics alone, fitted when little was known, would cost ten times what one exact model does. It is found by
+    the gate and in its group, for the logarithms of how many compete over their rates, and 2 for what shares cost."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 3, size=(1000, 3)).astype(float)
     stream = Stream(X, ((X[:, 0] == 0) & (X[:, 2] == 0)).astype(float))
@@ -362,7 +360,11 @@ def test_any_stream_gives_numbers(data):
     assert model.weights.sum() == pytest.approx(1.0, abs=1e-9) and (model.weights >= 0).all()
     low, high = model.state()["bounds/response"][2:]
     # Of classes it is what is calibrated that has bounds.
-    assert "calibration/theta" in model.state() or ((model.decision(stream.X) >= low) & (model.decision(stream.X) <= high)).all() or not model.n_seen
+    assert (
+        "calibration/theta" in model.state()
+        or ((model.decision(stream.X) >= low) & (model.decision(stream.X) <= high)).all()
+        or not model.n_seen
+    )
 
 
 @every_family

@@ -1,4 +1,4 @@
-"""Ridges that began at different rows: posteriors in closed form, and the probability of each beginning by brute force."""
+"""Ridges that began at different rows: posteriors in closed form, and by brute force how likely each beginning is."""
 
 import numpy as np
 import pytest

@@ -7,11 +7,10 @@ the bound by half, a world that really moved is followed within a few rows. Of a
 if it lies k times as far from the middle as the bound, the row weighs 1/k. A feature that was constant so far has no
 range, and is trusted whatever its value; so is everything in the first rows.
 
-A prediction is bounded in eta: where the mean is at the bound, of a linear model from row FIRST_ROWS on. A bound that no mean reaches (a probability below 0, a
-negative count) lies half-way from the nearest response seen to where the means end; where a response was seen at that
-very end (a class, a count of 0), it is the estimate of Krichevsky and Trofimov for what never happened in n rows,
-1 / (2 (n + 1)) of the range away.
-"""
+A prediction is bounded in eta: where the mean is at the bound, of a linear model from row FIRST_ROWS on. A bound that
+no mean reaches (a probability below 0, a negative count) lies half-way from the nearest response seen to where the
+means end; where a response was seen at that very end (a class, a count of 0), it is the estimate of Krichevsky and
+Trofimov for what never happened in n rows, 1 / (2 (n + 1)) of the range away."""
 
 import cython
 import numpy as np

@@ -6,9 +6,9 @@ regression on eta alone (Platt), followed row by row with a memory of its own, f
 
     p = mean(a eta + b),      A <- r A + w z z',      (a, b) <- (a, b) - (A + PRIOR I)^{-1} z loss'(a eta + b)
 
-with z = (eta, 1) and w the curvature of the loss there. The rules compete with no change (`hedge.py`). What comes out is
-the average of a eta + b, so the model stays linear. Where probabilities are right already, the rules gain nothing, and their weight stays small.
-"""
+with z = (eta, 1) and w the curvature of the loss there. The rules compete with no change (`hedge.py`). What comes out
+is the average of a eta + b, so the model stays linear. Where probabilities are right already, the rules gain nothing,
+and their weight stays small."""
 
 import cython
 import numpy as np

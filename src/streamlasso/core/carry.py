@@ -21,8 +21,9 @@ ratios, which has a scale of its own: CLASS_PRIOR I is added to A. (The same New
 works, and explodes on three of eight simulated streams.)
 
 A gate decides whether any of this is used: the weights of nothing and of the rules (`hedge.py`), which start at
-GATE_PRIOR and return to that by GATE_SHARE per row. Where residuals say nothing, the gate stays closed. Persistence is for levels that jump, where all that was learnt
-is wrong until the experts have seen some rows: about five rows on which it alone is right give it most of the weight.
+GATE_PRIOR and return to that by GATE_SHARE per row. Where residuals say nothing, the gate stays closed. Persistence is
+for levels that jump, where all that was learnt is wrong until the experts have seen some rows: about five rows on which
+it alone is right give it most of the weight.
 
 The offset is linear in eta, so that the model stays linear: the lags move its intercept, the last feature of a long
 rule scales its coefficients (`linear`). For rows further ahead the residuals are not known: `expect` puts their

@@ -10,7 +10,8 @@ that draws a new expert from the prior with this probability per row (fixed shar
 **Regret.** Let `m_t = -log(sum_k w_k exp(-rate l_tk)) / rate` be the mix loss of row t. Against any sequence of experts
 k_1, ..., k_T that changes S times,
 
-    sum_t m_t  <=  sum_t l_t,k_t  +  (1/rate) [ -log prior_k1 - sum_changes log(share prior_k) - (T - S) log(1 - share) ]
+    sum_t m_t  <=  sum_t l_t,k_t
+                   + (1/rate) [ -log prior_k1 - sum_changes log(share prior_k) - (T - S) log(1 - share) ]
 
 and where losses are exp-concave at this rate, as squared errors in units of their dispersion within a band are, the
 loss of the averaged prediction is at most m_t.

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Change points: ridge regressions that began at different rows, weighted by the probability that nothing changed since.
+"""Change points: ridge regressions that began at different rows, weighted by how likely the present began there.
 
 **One of them.** A lasso needs some rows before it can choose. A ridge need not choose: right after a change, with fewer
 rows than features, it is the better model. It borrows the means m_j and deviations s_j of the features from all rows of
@@ -21,7 +21,8 @@ w_r is the posterior probability of the row at which the present began. As many 
 of the lowest weight makes room, but for those too young to be judged.
 
 **Which prior** suits a stream depends on its noise. If features explain SIGNALS times as much as noise adds, kappa is
-the number of features that vary over SIGNALS. Each start takes one of the priors: those whose experts had the weight more often, all of them sometimes.
+the number of features that vary over SIGNALS. Each start takes one of the priors: those whose experts had the weight
+more often, all of them sometimes.
 
 **The first rows.** What features and responses look like is not known before them. So the first ridge has a prior from
 second moments about zero, and when its rows double, until there are RENEWED, its prior is exchanged for what is known
@@ -74,7 +75,7 @@ CREDIT_DECAY = cython.declare(cython.double, 0.99)
 MOST_ODDS = cython.declare(cython.double, 6.0)
 #: Rows after which the first ridge keeps its prior.
 RENEWED = cython.declare(cython.Py_ssize_t, 16)
-#: In as many rows a feature's scale is taken to be like that of others, but no more than so many times its own, squared:
+#: In as many rows a feature's scale is taken to be like that of others, but no more than so many times its own:
 #: it may have a unit of its own.
 MOST_POOLED = cython.declare(cython.double, 1e4)
 #: An unpenalised feature has a prior too, worth the square of this.
@@ -404,11 +405,11 @@ class Ridge(Experts):
     # --- what a person wants to see -----------------------------------------------------------------------------
 
     def keeps_sums(self):
-        """Of all columns, and where a prior counts as few rows: beside the curvatures of classes it would be most of what there is."""
+        """Of all columns, and where a prior counts as few rows: beside the curvatures of classes it is most of all."""
         return self.whole and self.quadratic and self.rows > 0.0
 
     def write_sums(self, sums):
-        """The rows are in P^{-1}, and so is the prior, which counts as rows more. No rows where P cannot be inverted."""
+        """The rows are in P^{-1}, and so is the prior, as rows more. There are no rows where P cannot be inverted."""
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
         p: cython.Py_ssize_t = self.p

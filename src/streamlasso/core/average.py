@@ -6,9 +6,6 @@ mixture is one linear model at every moment:
 
     b  =  sum_g gate_g [ shift_g + scale_g sum_e w_ge b_e ]
 
-The gate gives each group its weight, less twice what leaks back to it per row: a group that is wrong by a thousand
-deviations would otherwise cost one of them, for ever, by what it is given to begin anew with.
-
 The weight of the hypothesis that there is nothing to learn is multiplied by `doubt`, 1 or more: rows of a rare class
 say little, and what they say against a model takes long to be heard.
 
@@ -29,8 +26,6 @@ from streamlasso.core.state import WITH_INTERCEPT, Column, array, numbers
 
 #: An outline leaves out experts with less than this share of the largest weight.
 OUTLINE = cython.declare(cython.double, 1e-3)
-#: What has leaked back to a group in one row counts from here on, so that a group that only errs has no weight.
-LEAKED = cython.declare(cython.double, 2.0)
 
 
 @cython.cclass
@@ -65,8 +60,7 @@ class Average(Stateful):
         k: cython.Py_ssize_t
         total: cython.double = 0.0
         for g in range(self.groups.n):
-            self.gate[g] = max(self.hedge.w[g] - LEAKED * self.hedge.share * self.hedge.prior[g], 0.0)
-            self.gate[g] *= self.doubt if g == self.nothing else 1.0
+            self.gate[g] = self.hedge.used[g] * (self.doubt if g == self.nothing else 1.0)
             total += self.gate[g]
         for g in range(self.groups.n):
             self.gate[g] /= total

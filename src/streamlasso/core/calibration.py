@@ -58,11 +58,11 @@ class Calibration(Stateful):
     def linear(self, shift, scale):
         """The calibrated eta is shift + scale eta."""
         h: cython.Py_ssize_t
-        scale[0] = self.hedge.w[0]
+        scale[0] = self.hedge.used[0]
         shift[0] = 0.0
         for h in range(N_RULES):
-            scale[0] += self.hedge.w[h + 1] * self.theta[h][0]
-            shift[0] += self.hedge.w[h + 1] * self.theta[h][1]
+            scale[0] += self.hedge.used[h + 1] * self.theta[h][0]
+            shift[0] += self.hedge.used[h + 1] * self.theta[h][1]
 
     def of(self, eta):
         shift: cython.double

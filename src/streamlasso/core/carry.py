@@ -77,7 +77,7 @@ class Carry(Stateful):
         self.family = family
         self.scaled = family.has_scale
         self.hedge = Hedge(GATE_PRIOR if self.scaled else GATE_PRIOR_OF_CLASSES, 1.0, GATE_SHARE)
-        self.gate = self.hedge.w
+        self.gate = self.hedge.used
 
     # --- the offset ---------------------------------------------------------------------------------------------
 

@@ -10,8 +10,10 @@ cdef class Hedge(Stateful):
     cdef readonly double rate, share
     cdef Doubles room
     cdef double* w
+    cdef double* used
     cdef double* prior
     cdef double* factor
 
     cdef void update(self, const double* loss) noexcept nogil
+    cdef void _use(self) noexcept nogil
     cdef double average(self, const double* x) noexcept nogil

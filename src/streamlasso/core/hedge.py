@@ -7,6 +7,9 @@ Losses are in units of one dispersion (`noise.py`), so a rate of 1 is Bayes' rul
 trust one row less. `share` lets an expert come back that was out of favour: these are the posterior weights of a chain
 that draws a new expert from the prior with this probability per row (fixed share; Herbster and Warmuth, 1998).
 
+What is averaged are the weights less LEAKED times what leaks back per row, `used`: one that is wrong by a thousand
+deviations would otherwise cost one of them, for ever, by what it is given to begin anew with.
+
 **Regret.** Let `m_t = -log(sum_k w_k exp(-rate l_tk)) / rate` be the mix loss of row t. Against any sequence of experts
 k_1, ..., k_T that changes S times,
 
@@ -22,12 +25,13 @@ from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.streamlasso.core.kernels import dot, likelihoods
 from cython.cimports.streamlasso.core.pointers import Doubles, copied, fill
 from cython.cimports.streamlasso.core.state import Stateful
-from cython.cimports.streamlasso.core.tape import WEIGHT
+from cython.cimports.streamlasso.core.tape import READ, WEIGHT
 
 from streamlasso.core.state import array
 
 #: A loss that is larger than the least by more than this leaves no weight in doubles.
 LARGEST_LOSS = cython.declare(cython.double, 700.0)
+LEAKED = cython.declare(cython.double, 2.0)
 #: The weights of a state add up to 1 but for this.
 ROUNDING = cython.declare(cython.double, 1e-9)
 
@@ -47,12 +51,14 @@ class Hedge(Stateful):
         self.n = len(prior)
         self.rate = rate
         self.share = share
-        self.room = Doubles(3 * self.n)
+        self.room = Doubles(4 * self.n)
         self.w = self.room.at
         self.prior = self.w + self.n
         self.factor = self.prior + self.n
+        self.used = self.factor + self.n if share > 0.0 else self.w
         fill(self.w, self.n, prior if start is None else start)
         fill(self.prior, self.n, prior)
+        self._use()
 
     def update(self, loss):
         """After a row; an infinite loss leaves no weight but its share. Where all are infinite nothing changes."""
@@ -73,9 +79,23 @@ class Hedge(Stateful):
             total += w[k]
         for k in range(self.n):
             w[k] = (1.0 - self.share) * w[k] / total + self.share * self.prior[k]
+        self._use()
+
+    def _use(self):
+        """Where nothing leaks, all is used."""
+        k: cython.Py_ssize_t
+        total: cython.double = 0.0
+        least: cython.double = LEAKED * self.share
+        if self.used == self.w:
+            return
+        for k in range(self.n):
+            self.used[k] = max(self.w[k] - least * self.prior[k], 0.0)
+            total += self.used[k]
+        for k in range(self.n):
+            self.used[k] = self.used[k] / total if total > 0.0 else self.w[k]
 
     def average(self, x):
-        return dot(self.n, self.w, x)
+        return dot(self.n, self.used, x)
 
     def travel(self, tape):
         k: cython.Py_ssize_t
@@ -84,6 +104,8 @@ class Hedge(Stateful):
         for k in range(self.n):
             total += w[k]
         tape.require(fabs(total - 1.0) < ROUNDING, b"weights do not add up to 1")
+        if tape.mode == READ:
+            self._use()
 
     # --- in Python ----------------------------------------------------------------------------------------------
 

@@ -120,7 +120,7 @@ class Group(Stateful):
         self.prior = self.start = prior
         self.carry = carry
         self.hedge = Hedge([1.0 / n] * n, RATE, SHARE)
-        self.w = self.hedge.w
+        self.w = self.hedge.used
         self.room = Doubles(n)
         self.regret = self.room.at
 

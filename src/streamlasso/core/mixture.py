@@ -4,7 +4,8 @@
 1. every expert predicts the row, no further out than its memory has seen (`experience.py`)
 2. each group (`groups/`) averages its experts, and adds what its last residuals say of the next row (`carry.py`)
 3. the mixture's eta is the average of the groups by the weights of a gate; a class is then calibrated
-4. gate and groups are updated by the losses of what they averaged, in units of the noise (`noise.py`, `hedge.py`)
+4. gate and groups are updated by the losses of what they averaged, in units of the noise (`noise.py`, `hedge.py`), from
+   the third row on: by one row nobody knows where zero is
 5. all learn the row, each with its memory and its lam
 
 The gate sees averages, so no group pays for the number of experts in another. Averaging eta is averaging coefficients,
@@ -187,7 +188,7 @@ class MixtureLearner(Engine):
             for i in range(n):
                 self.targets[i] = self.bounds.clip_y(y[i])
                 self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
-                if weight_of(w, i) > 0.0 and self.n_seen > 0:
+                if weight_of(w, i) > 0.0 and self.n_seen > 1:
                     self._evaluate(i)
             before = self.n_seen
             self._learn_all(n)

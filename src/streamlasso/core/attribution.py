@@ -30,7 +30,7 @@ class DetectedChange(NamedTuple):
     >>> y = np.where(np.arange(600) < 400, 2.0, -1.0) * X[:, 1] + rng.normal(size=600)
     >>> (change,) = RAPRegressor().fit(X, y).changes_
     >>> print(change)  # doctest: +ELLIPSIS
-    row 400, found at row 410: x1 from 1.97 to -1.0...
+    row 400, found at row 410: x1 from 1.9... to -1.0...
     """
 
     row: int

@@ -326,8 +326,8 @@ class MixtureLearner(Engine):
         return self.family.best_eta(self.stream.y_mean, self.bounds.eta_low, self.bounds.eta_high)
 
     def _add_up(self):
-        """The weights of all experts. What a row with the mean response says about eta is 4 loss'', at most 1: of a class
-        4 p (1 - p). The less that is, the longer the groups take to find that there is nothing to learn."""
+        """The weights of all experts. What a row with the mean response says about eta is 4 loss'', at most 1; of a
+        class 4 p (1 - p). The less that is, the longer the groups take to find that there is nothing to learn."""
         eta: cython.double = self._mean_eta()
         information: cython.double = 4.0 * self.family.curvature_at(self.family.mean_at(eta), eta)
         self.average.doubt = 1.0 / min(max(information, LEAST_INFORMATION), 1.0)

@@ -87,7 +87,7 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
         >>> from streamlasso import RAPRegressor
         >>> X, y = load_diabetes(return_X_y=True)
         >>> round(RAPRegressor(memory="all").fit(X, y).score(X, y), 2)
-        0.52
+        0.51
         """
         refuse_no_weight(sample_weight)
         return self._take(X, y, sample_weight, reset=True, ordered=not is_all(self.memory))

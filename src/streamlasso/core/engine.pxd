@@ -12,6 +12,8 @@ cdef class Engine(Stateful):
     cdef Family family
     cdef readonly Quantiles quantiles
     cdef readonly Changes changes
+    # The first rows, that nothing could predict.
+    cdef Py_ssize_t n_unpredicted
     cdef readonly Py_ssize_t p
     cdef Py_ssize_t batch_size
     cdef readonly bint compiled

@@ -173,6 +173,7 @@ class Engine(Stateful):
 
     def __cinit__(self, *_, **__):
         self.gate = Gate()
+        self.n_unpredicted = 1
 
     # --- learning -----------------------------------------------------------------------------------------------
 
@@ -216,7 +217,7 @@ class Engine(Stateful):
     def step(self, n, X, y, w, out):
         """`_step`, what the errors were, and whether they say that the stream has changed."""
         i: cython.Py_ssize_t
-        first: cython.bint = self.n_seen == 0
+        first: cython.bint = self.n_seen < self.n_unpredicted
         learnt: cython.bint = False
         self._step(n, X, y, w, out)
         # Nothing could predict the first rows: their errors say nothing of the next.

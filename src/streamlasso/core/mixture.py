@@ -110,6 +110,7 @@ class MixtureLearner(Engine):
         self.calibration = Calibration(self.family)
         self.is_asked = False
         self.is_summarised = True
+        self.n_unpredicted = 2
         self.n_seen = 0
         self.all_lam = self.all_lam_max = self.all_size = 0.0
         self.code = WAITING
@@ -188,7 +189,7 @@ class MixtureLearner(Engine):
             for i in range(n):
                 self.targets[i] = self.bounds.clip_y(y[i])
                 self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
-                if weight_of(w, i) > 0.0 and self.n_seen > 1:
+                if weight_of(w, i) > 0.0 and self.n_seen >= self.n_unpredicted:
                     self._evaluate(i)
             before = self.n_seen
             self._learn_all(n)

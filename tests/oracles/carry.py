@@ -45,7 +45,8 @@ class Oracle:
         return np.array([0.0, *learnt, self.levels[-1] - eta])
 
     def offset(self, eta):
-        return float(self.gate @ self.offsets(eta)) if len(self.etas) >= FIRST else 0.0
+        used = np.maximum(self.gate - 2 * SHARE * self.prior, 0)
+        return float(used @ self.offsets(eta) / used.sum()) if len(self.etas) >= FIRST else 0.0
 
     def learn(self, y, eta, least, phi):
         """`least` is the smallest loss that the row could have had, phi the dispersion of the noise by now."""

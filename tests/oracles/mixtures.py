@@ -83,6 +83,13 @@ def experts(model, state=None):
     return found
 
 
+def used(hedge, w, prior=None):
+    """Of weights, what has not just leaked back to the prior, of equal parts by default."""
+    prior = np.ones(len(w)) / len(w) if prior is None else prior
+    left = np.maximum(w - 2 * hedge.share * prior, 0.0) if hedge.share > 0 else w
+    return left / left.sum()
+
+
 def flat(model, by_memory):
     """Numbers by memory and penalty, in one row: the places that groups speak of."""
     return np.concatenate([by_memory[m, : each.n] for m, each in enumerate(model.experts)])
@@ -92,7 +99,7 @@ def averaged(model):
     """(b0, b) of the mixture without a carry: each group's average of the experts, averaged by the gate."""
     each, state, found = flat(model, experts(model)), model.state(), np.zeros(model.n_features + 1)
     for group in model.groups:
-        w = state[f"{group.name}/hedge/w"]
+        w = used(group.hedge, state[f"{group.name}/hedge/w"])
         there = w > 0
         found += model.group_weights[group.name] * (w[there] @ each[group.first : group.first + group.n][there])
     return found
@@ -159,7 +166,7 @@ class Row:
         self.x = held(x, self.low, self.high, self.n)
         self.y = float(held(y, self.y_low, self.y_high, self.n))
         self.groups, self.gate, self.total = model.groups, model.group_weights, model.weights
-        self.w = {group.name: state[f"{group.name}/hedge/w"] for group in model.groups}
+        self.w = {group.name: used(group.hedge, state[f"{group.name}/hedge/w"]) for group in model.groups}
         self.exact = [each.exact for each in model.experts]
         self.etas = self.held_back(experts(model, state) @ np.append(1.0, self.x), state["experience"])
         self.each = flat(model, self.etas)
@@ -229,7 +236,7 @@ class Row:
 
     def dispersion(self):
         """The mean deviance of late, of the first rows about by the squares of their numbers; its weight."""
-        if not self.n or not self.family.has_scale:
+        if self.n < 2 or not self.family.has_scale:
             return self.phi, self.phi_weight
         deviance = 2 * max(float(self.excess(self.eta)), 0.0)
         if self.phi > 0:

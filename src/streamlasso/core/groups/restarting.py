@@ -16,7 +16,7 @@ and the response of the next row is Student's t around z'b with variance (spread
 the implicit step (`implicit.py`), and their loss in units of the noise is the logarithm of their density.
 
 **All of them** (Adams and MacKay, 2007). Every EVERY rows one begins, with the prior probability HAZARD per row that
-the stream has changed there. After a row each weight is multiplied by the density that the ridge gave to the response:
+the stream has changed there; none while all responses are the same, when a density depends on their unit. After a row each weight is multiplied by the density that the ridge gave to the response:
 w_r is the posterior probability of the row at which the present began. As many as there is room for are kept; the one
 of the lowest weight makes room, but for those too young to be judged.
 
@@ -520,7 +520,9 @@ class Restarting(Group):
         if n_seen <= RENEWED and (n_seen & (n_seen - 1)) == 0 and n_seen > 1:
             cython.cast(Ridge, self.ridges.at[0]).renew(stream, self.precision)
         self._follow()
-        return self._begin(stream, eta, n_seen) if n_seen % EVERY == 0 else -1
+        if n_seen % EVERY > 0 or (self.quadratic and not stream.y_scatter > 0.0):
+            return -1
+        return self._begin(stream, eta, n_seen)
 
     def _follow(self):
         """The posterior, and what it says of the priors."""

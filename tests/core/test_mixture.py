@@ -148,6 +148,16 @@ def has_ridges(memory, tuner):
     return memory is None and tuner.runs > 0
 
 
+@pytest.mark.parametrize("level", [0.0, 5.0])
+@pytest.mark.parametrize("unit", [1e6, 1e-6])
+def test_the_unit_of_the_response_does_not_matter_where_it_was_constant(level, unit):
+    stream = calm(Gaussian(), n=100)
+    stream.y[:20] = level
+    one, two = (run(mixture(s, family=Gaussian()), s) for s in (stream, Stream(stream.X, unit * stream.y)))
+    assert two.eta == pytest.approx(unit * one.eta, rel=1e-6, abs=1e-7 * unit)
+    assert two.learner.weights == pytest.approx(one.learner.weights, rel=1e-4, abs=1e-9)
+
+
 @every_family
 @every_competition
 @pytest.mark.parametrize("unit", [1e5, 1e-5, -30.0])

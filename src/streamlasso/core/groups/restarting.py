@@ -16,9 +16,10 @@ and the response of the next row is Student's t around z'b with variance (spread
 the implicit step (`implicit.py`), and their loss in units of the noise is the logarithm of their density.
 
 **All of them** (Adams and MacKay, 2007). Every EVERY rows one begins, with the prior probability HAZARD per row that
-the stream has changed there; none while all responses are the same, when a density depends on their unit. After a row each weight is multiplied by the density that the ridge gave to the response:
-w_r is the posterior probability of the row at which the present began. As many as there is room for are kept; the one
-of the lowest weight makes room, but for those too young to be judged.
+the stream has changed there; none while all responses are the same, when a density depends on their unit. After a row
+each weight is multiplied by the density that the ridge gave to the response: w_r is the posterior probability of the
+row at which the present began. As many as there is room for are kept; the one of the lowest weight makes room, but for
+those too young to be judged.
 
 **Which prior** suits a stream depends on its noise. If features explain SIGNALS times as much as noise adds, kappa is
 the number of features that vary over SIGNALS. Each start takes one of the priors: those whose experts had the weight

@@ -72,10 +72,6 @@ RESTARTING, STEADY, BASE = "core/groups/restarting.py", "core/groups/steady.py",
 MECHANISMS = [
     Mechanism("the last residuals", options={"carry": False}),
     Mechanism(
-        "persistence",
-        (("core/carry.py", "GATE_PRIOR = (0.8, 0.1, 0.099, 0.001)", "GATE_PRIOR = (0.8, 0.1, 0.1, 0.0)"),),
-    ),
-    Mechanism(
         "calibration", (("core/mixture.py", "self.calibrates = self.carries and", "self.calibrates = False and"),)
     ),
     Mechanism("change points", options={"runs": 0}),

@@ -487,11 +487,12 @@ class Restarting(Group):
         self.ridges = Pointers(ridges)
         self.quadratic = family.quadratic
         self.hedge = Hedge(np.eye(n)[0], 1.0, 0.0)
-        self.w = self.hedge.w
-        self.more = Doubles(2 * self.n + self.p)
+        self.more = Doubles(3 * self.n + self.p)
         self.began = cython.cast(cython.pointer[cython.Py_ssize_t], self.more.at)
         self.place = self.began + self.n
-        self.precision = self.more.at + 2 * self.n
+        self.w = self.more.at + 2 * self.n
+        self.precision = self.w + self.n
+        self._show(0)
         fill(self.signals, N_PRIORS, SIGNALS)
         fill(self.worth, N_PRIORS, 1.0 / np.array(SIGNALS) if self.quadratic else KAPPAS_OF_LINKS)
         for k in range(n):
@@ -520,10 +521,22 @@ class Restarting(Group):
     def see(self, stream, eta, n_seen):
         if n_seen <= RENEWED and (n_seen & (n_seen - 1)) == 0 and n_seen > 1:
             cython.cast(Ridge, self.ridges.at[0]).renew(stream, self.precision)
+        begun: cython.Py_ssize_t = -1
         self._follow()
-        if n_seen % EVERY > 0 or (self.quadratic and not stream.y_scatter > 0.0):
-            return -1
-        return self._begin(stream, eta, n_seen)
+        if n_seen % EVERY == 0 and (not self.quadratic or stream.y_scatter > 0.0):
+            begun = self._begin(stream, eta, n_seen)
+        self._show(n_seen)
+        return begun
+
+    def _show(self, n_seen):
+        """The weights for averages: a ridge that has had no row yet would bring nothing but its prior."""
+        k: cython.Py_ssize_t
+        total: cython.double = 0.0
+        for k in range(self.n):
+            self.w[k] = self.hedge.w[k] if self.began[k] < n_seen else 0.0
+            total += self.w[k]
+        for k in range(self.n):
+            self.w[k] = self.w[k] / total if total > 0.0 else self.hedge.w[k]
 
     def _follow(self):
         """The posterior, and what it says of the priors."""
@@ -537,14 +550,14 @@ class Restarting(Group):
         for k in range(N_PRIORS):
             self.credit[k] *= CREDIT_DECAY
         for k in range(self.n):
-            self.credit[self.place[k]] += self.w[k]
+            self.credit[self.place[k]] += self.hedge.w[k]
 
     def _bound(self):
         """One outlier must not decide when the present began."""
         k: cython.Py_ssize_t
         least: cython.double = INFINITY
         for k in range(self.n):
-            if self.w[k] > 0.0:
+            if self.hedge.w[k] > 0.0:
                 least = min(least, self.regret[k])
         for k in range(self.n):
             self.regret[k] = min(self.regret[k], least + MOST_ODDS)
@@ -555,12 +568,13 @@ class Restarting(Group):
         k: cython.Py_ssize_t = self._least(n_seen)
         place: cython.Py_ssize_t = self._next_prior()
         total: cython.double = 0.0
-        self.w[k] = 0.0
+        w: cython.p_double = self.hedge.w
+        w[k] = 0.0
         for j in range(self.n):
-            total += self.w[j]
+            total += w[j]
         for j in range(self.n):
-            self.w[j] *= (1.0 - HAZARD * EVERY) / total if total > 0.0 else 0.0
-        self.w[k] = HAZARD * EVERY if total > 0.0 else 1.0
+            w[j] *= (1.0 - HAZARD * EVERY) / total if total > 0.0 else 0.0
+        w[k] = HAZARD * EVERY if total > 0.0 else 1.0
         self.began[k] = n_seen
         self.place[k] = place
         cython.cast(Ridge, self.ridges.at[k]).begin(
@@ -580,7 +594,7 @@ class Restarting(Group):
             if self.began[k] < 0:
                 return k
             if n_seen - self.began[k] > 2 * EVERY and (
-                self.w[k] < self.w[least] or n_seen - self.began[least] <= 2 * EVERY
+                self.hedge.w[k] < self.hedge.w[least] or n_seen - self.began[least] <= 2 * EVERY
             ):
                 least = k
         return least
@@ -614,3 +628,4 @@ class Restarting(Group):
         Group.travel(self, tape)
         if tape.mode == READ:
             memset(self.regret, 0, self.n * cython.sizeof(cython.double))
+            self._show(tape.n_seen)

@@ -108,7 +108,7 @@ class RAPRegressor(RegressorMixin, RAP):
         >>> X = rng.normal(size=(2000, 3))
         >>> y = X[:, 0] + rng.normal(size=2000)
         >>> RAPRegressor().fit(X, y).predict_interval([[1.0, 0.0, 0.0]], coverage=0.9).round(1)
-        array([[-0.8,  2.9]])
+        array([[-0.7,  2.9]])
         """
         return interval_of(self._first, self._decide(X)[:, 0], coverage)
 

@@ -273,4 +273,5 @@ def _learner(build: Build, engine: dict[str, Any], state: bytes) -> Any:
 def _n_models(engine: dict[str, Any]) -> int:
     if not has_mixture(engine):
         return 1
-    return len(competing(engine["memory"], engine["tuner"]))
+    memory, tuner = engine["memory"], engine["tuner"]
+    return len(competing(memory, tuner)) + (tuner.runs // 2 if memory is None else 0)

@@ -90,6 +90,15 @@ def used(hedge, w, prior=None):
     return left / left.sum()
 
 
+def weights_in(model, group, state):
+    """Of a group's experts, in its average: a ridge that has had no row yet counts for nothing."""
+    w = used(group.hedge, state[f"{group.name}/hedge/w"])
+    if group.name != "restarting":
+        return w
+    judged = w * (state["restarting/began"] < state["seen"][0])
+    return judged / judged.sum() if judged.sum() > 0 else w
+
+
 def flat(model, by_memory):
     """Numbers by memory and penalty, in one row: the places that groups speak of."""
     return np.concatenate([by_memory[m, : each.n] for m, each in enumerate(model.experts)])
@@ -99,7 +108,7 @@ def averaged(model):
     """(b0, b) of the mixture without a carry: each group's average of the experts, averaged by the gate."""
     each, state, found = flat(model, experts(model)), model.state(), np.zeros(model.n_features + 1)
     for group in model.groups:
-        w = used(group.hedge, state[f"{group.name}/hedge/w"])
+        w = weights_in(model, group, state)
         there = w > 0
         found += model.group_weights[group.name] * (w[there] @ each[group.first : group.first + group.n][there])
     return found
@@ -166,7 +175,7 @@ class Row:
         self.x = held(x, self.low, self.high, self.n)
         self.y = float(held(y, self.y_low, self.y_high, self.n))
         self.groups, self.gate, self.total = model.groups, model.group_weights, model.weights
-        self.w = {group.name: used(group.hedge, state[f"{group.name}/hedge/w"]) for group in model.groups}
+        self.w = {group.name: weights_in(model, group, state) for group in model.groups}
         self.exact = [each.exact for each in model.experts]
         self.etas = self.held_back(experts(model, state) @ np.append(1.0, self.x), state["experience"])
         self.each = flat(model, self.etas)

@@ -7,7 +7,8 @@ mixture is one linear model at every moment:
     b  =  sum_g gate_g [ shift_g + scale_g sum_e w_ge b_e ]
 
 The weight of the hypothesis that there is nothing to learn is multiplied by `doubt`, 1 or more: rows of a rare class
-say little, and what they say against a model takes long to be heard.
+say little, and what they say against a model takes long to be heard. While all responses are the same, as after the
+first row, nobody knows where zero is, and the ridges count for nothing.
 
 To add up the models of all experts takes a while, and most have next to no weight. Those who look at the model after
 every row look at an outline, which leaves them out; the whole is made when it is asked for.
@@ -53,6 +54,8 @@ class Average(Stateful):
             self.first[m + 1] = self.first[m] + each.objects[m].n
         self.is_whole = True
         self.doubt = 1.0
+        self.is_constant = False
+        self.restarting = next((g for g, group in enumerate(groups.objects) if group.name == "restarting"), -1)
 
     def add_up(self):
         """The weights of all experts, from those of the groups and their own in these."""
@@ -61,6 +64,8 @@ class Average(Stateful):
         total: cython.double = 0.0
         for g in range(self.groups.n):
             self.gate[g] = self.hedge.used[g] * (self.doubt if g == self.nothing else 1.0)
+            if self.is_constant and g == self.restarting:
+                self.gate[g] = 0.0
             total += self.gate[g]
         for g in range(self.groups.n):
             self.gate[g] /= total

@@ -331,6 +331,7 @@ class MixtureLearner(Engine):
         class 4 p (1 - p). The less that is, the longer the groups take to find that there is nothing to learn."""
         eta: cython.double = self._mean_eta()
         information: cython.double = 4.0 * self.family.curvature_at(self.family.mean_at(eta), eta)
+        self.average.is_constant = not self.stream.y_scatter > 0.0
         self.average.doubt = 1.0 / min(max(information, LEAST_INFORMATION), 1.0)
         self.average.add_up()
         return 0
@@ -662,4 +663,5 @@ class MixtureLearner(Engine):
         if tape.mode == READ:
             self.is_asked = False
             self.is_summarised = True
+            self.average.is_constant = not self.stream.y_scatter > 0.0
             self.average.add_up()

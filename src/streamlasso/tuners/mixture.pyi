@@ -4,6 +4,7 @@ from streamlasso.tuners.base import BuiltIn
 POWERS: tuple[float, ...]
 POWERS_OF_CLASSES: tuple[float, ...]
 FACTORS: tuple[float, ...]
+LEAST_RUNS: int
 
 class Mixture(BuiltIn):
     @property

@@ -60,7 +60,6 @@ cdef class Restarting(Group):
     cdef double* precision
 
     cdef void _follow(self) noexcept nogil
-    cdef void _bound(self) noexcept nogil
     cdef void _show(self, Py_ssize_t n_seen) noexcept nogil
     cdef Py_ssize_t _least(self, Py_ssize_t n_seen) noexcept nogil
     cdef Py_ssize_t _next_prior(self) noexcept nogil

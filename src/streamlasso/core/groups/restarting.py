@@ -67,13 +67,11 @@ FIRST_SIGNAL = cython.declare(cython.double, SIGNALS[0])
 KAPPAS_OF_LINKS = (3.0, 30.0, 0.3)
 #: What of the signal the level may be.
 LEVEL = cython.declare(cython.double, 0.05)
-#: And in the first row, when nothing is known of it: the next prediction is that response. A link has its own scale.
-FREE, FIRST_LEVEL_OF_LINKS = cython.declare(cython.double, 1e6), cython.declare(cython.double, 3.0)
+#: And in the first row, when nothing is known of it.
+FIRST_LEVEL = cython.declare(cython.double, 3.0)
 #: The part of all starts that is the same for all priors, and how the weights of a prior's experts fade.
 EXPLORED = cython.declare(cython.double, 0.15)
 CREDIT_DECAY = cython.declare(cython.double, 0.99)
-#: The most that one row can change the log odds between two beginnings.
-MOST_ODDS = cython.declare(cython.double, 6.0)
 #: Rows after which the first ridge keeps its prior.
 RENEWED = cython.declare(cython.Py_ssize_t, 16)
 #: In as many rows a feature's scale is taken to be like that of others, but no more than so many times its own:
@@ -94,7 +92,7 @@ def join(parts):
     ridges = [Ridge(columns, parts.settings, scratch or Doubles(size)) for _ in range(n)]
     for ridge in ridges:
         parts.add(ridge)
-    parts.groups.append(Restarting("restarting", first, n, PRIOR, parts.carry(), ridges, parts.family))
+    parts.groups.append(Restarting("restarting", first, n, PRIOR, parts.carry(persists=False), ridges, parts.family))
 
 
 #: Ridges forget nothing but when they begin.
@@ -155,13 +153,13 @@ class Ridge(Experts):
         array("centre", WITH_INTERCEPT),
         numbers(
             "prior",
-            Column("worth"),
             Column("kappa"),
             Column("rows"),
             Column("shape"),
             Column("spread"),
             Column("level"),
             Column("noise"),
+            Column("worth"),
         ),
     )
 
@@ -457,13 +455,13 @@ class Ridge(Experts):
 
     def travel(self, tape):
         tape.doubles(self.P, (self.p + 1) * (self.p + 2) // 2 + 2 * (self.p + 1), FINITE)
-        tape.number(cython.address(self.worth), WEIGHT)
         tape.number(cython.address(self.kappa), WEIGHT)
         tape.number(cython.address(self.rows), WEIGHT)
         tape.number(cython.address(self.shape), WEIGHT)
         tape.number(cython.address(self.spread), WEIGHT)
         tape.number(cython.address(self.level), WEIGHT)
         tape.number(cython.address(self.noise), WEIGHT)
+        tape.number(cython.address(self.worth), WEIGHT)
         if tape.mode == READ:
             self.evidence = 0.0
 
@@ -512,9 +510,7 @@ class Restarting(Group):
     def begin_group(self, stream):
         """Before the first row is learnt, which `stream` has seen."""
         noise: cython.double = stream.y_mean * stream.y_mean / (1.0 + FIRST_SIGNAL)
-        cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(
-            stream, self.worth[0], FREE if self.quadratic else FIRST_LEVEL_OF_LINKS, noise, self.precision
-        )
+        cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(stream, self.worth[0], FIRST_LEVEL, noise, self.precision)
         self.began[0] = 0
         return 0
 
@@ -544,23 +540,12 @@ class Restarting(Group):
         for k in range(self.n):
             self.regret[k] -= cython.cast(Ridge, self.ridges.at[k]).evidence
             cython.cast(Ridge, self.ridges.at[k]).evidence = 0.0
-        self._bound()
         self.hedge.update(self.regret)
         memset(self.regret, 0, self.n * cython.sizeof(cython.double))
         for k in range(N_PRIORS):
             self.credit[k] *= CREDIT_DECAY
         for k in range(self.n):
             self.credit[self.place[k]] += self.hedge.w[k]
-
-    def _bound(self):
-        """One outlier must not decide when the present began."""
-        k: cython.Py_ssize_t
-        least: cython.double = INFINITY
-        for k in range(self.n):
-            if self.hedge.w[k] > 0.0:
-                least = min(least, self.regret[k])
-        for k in range(self.n):
-            self.regret[k] = min(self.regret[k], least + MOST_ODDS)
 
     def _begin(self, stream, eta, n_seen):
         """One of the ridges begins anew; which one."""
@@ -620,7 +605,9 @@ class Restarting(Group):
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def travel(self, tape):
-        tape.indices(self.began, self.n, -1, tape.n_seen + 1)
+        began: cython.pointer[cython.const[cython.Py_ssize_t]]
+        began = tape.indices(self.began, self.n, -1, tape.n_seen + 1)
+        tape.require(began[0] >= 0 or tape.n_seen == 0, b"the ridge of the first row is not there")
         tape.indices(self.place, self.n, 0, N_PRIORS)
         tape.doubles(self.credit, N_PRIORS, WEIGHT)
         tape.doubles(self.owed, N_PRIORS, FINITE)

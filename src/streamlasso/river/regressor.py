@@ -52,10 +52,10 @@ class RAPRegressor(RAP, base.MiniBatchRegressor):
     >>> from streamlasso.river import RAPRegressor
     >>> model = RAPRegressor()
     >>> evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    MAE: 0.222316
+    MAE: 0.197466
     >>> best = model.selected_
     >>> [best.coef.names[j] for j in best.support]
-    ['gallup', 'ordinal_date', 'rasmussen']
+    ['gallup', 'ipsos', 'morning_consult', 'ordinal_date', 'rasmussen', 'you_gov']
     """
 
     def __init__(

@@ -129,11 +129,13 @@ def test_effective_size_is_the_weight_remembered():
 # --- what comes out -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(reason="counts are clipped on 13 % of rows, not 10: open in issue 26", strict=False)
 @pytest.mark.parametrize("family", families.EXAMPLES, ids=str)
-def test_predict_is_the_mean_at_eta(family):
+def test_predict_is_the_mean_at_eta(family, request):
     """But for the rows for which the default holds back a memory that has seen nothing like them: a class or a count
     says less than a number, so more of them are held. (Of 60 rows more than of 120.)"""
+    if family.name == "poisson":
+        reason = "clipped on 13 % of rows, not 10: open in issue 26"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     X = rows(120)
     most = 0.95 if type(family) is Gaussian else 0.9
     for tuner, share in ((Mixture(carry=False, factors=(), runs=0), 1.0), (Mixture(carry=False), most)):

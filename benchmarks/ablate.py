@@ -68,11 +68,16 @@ def constant(name: str, file: str, old: str, new: str, kind: str = "double") -> 
     return Mechanism(name, ((file, declared.format(was), declared.format(new)),))
 
 
-RESTARTING, STEADY, BASE = "core/groups/restarting.py", "core/groups/steady.py", "core/groups/base.py"
+RESTARTING, STEADY, BASE = (
+    "core/mixture/groups/restarting.py",
+    "core/mixture/groups/steady.py",
+    "core/mixture/groups/base.py",
+)
 MECHANISMS = [
     Mechanism("the last residuals", options={"carry": False}),
     Mechanism(
-        "calibration", (("core/mixture.py", "self.calibrates = self.carries and", "self.calibrates = False and"),)
+        "calibration",
+        (("core/mixture/mixture.py", "self.calibrates = self.carries and", "self.calibrates = False and"),),
     ),
     Mechanism("change points", options={"runs": 0}),
     Mechanism(
@@ -85,23 +90,23 @@ MECHANISMS = [
     Mechanism("the longest memory as a group of its own", ((STEADY, "if len(parts.memories) > 1:", "if False:"),)),
     Mechanism("seven penalties, not four", options={"powers": [0.0, 0.4, 0.8, 1.2]}),
     Mechanism("four memories, not three", options={"factors": [0.97, 0.995]}),
-    Mechanism("the group of nothing", (("core/groups/nothing.py", "if parts.restarts and", "if False and"),)),
+    Mechanism("the group of nothing", (("core/mixture/groups/nothing.py", "if parts.restarts and", "if False and"),)),
     Mechanism(
         "rare classes doubt longer",
         (
             (
-                "core/mixture.py",
+                "core/mixture/mixture.py",
                 "LEAST_INFORMATION = cython.declare(cython.double, 1e-3)",
                 "LEAST_INFORMATION = cython.declare(cython.double, 1.0)",
             ),
         ),
     ),
-    Mechanism("held to what a memory has seen", (("core/experience.py", "if rows == 0.0 or", "if True or"),)),
+    Mechanism("held to what a memory has seen", (("core/mixture/experience.py", "if rows == 0.0 or", "if True or"),)),
     Mechanism(
         "bounds of features and responses",
         (
             (
-                "core/bounds.py",
+                "core/mixture/bounds.py",
                 "WIDEN = cython.declare(cython.double, 0.5)",
                 "WIDEN = cython.declare(cython.double, 1e3)",
             ),
@@ -112,7 +117,7 @@ MECHANISMS = [
         "the first rows' losses are forgotten",
         (
             (
-                "core/noise.py",
+                "core/mixture/dispersion.py",
                 "YOUNG = cython.declare(cython.double, 2.0 / 3.0)",
                 "YOUNG = cython.declare(cython.double, 1e-9)",
             ),

@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 from pyarrow import csv
 
-from streamlasso.encoding import detect_encoder
-from streamlasso.sources import BadRows, open_source
+from streamlasso.data.encoding import detect_encoder
+from streamlasso.data.sources import BadRows, open_source
 
 PIECE = 100_000
 

@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from streamlasso import RAPClassifier, RAPRegressor, compact, families, penalties, progressive, tuners
 from streamlasso.cli import main
+from streamlasso.data.sources import opening
 from streamlasso.network import StreamingNetwork
 from streamlasso.river import RAPRegressor as RiverRegressor
-from streamlasso.sources import opening
 
 SKELETONS = Path(__file__).parent.parent / "examples" / "extend"
 sys.path.insert(0, str(SKELETONS))

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from river import checks, evaluate, linear_model, metrics, preprocessing
 
-from streamlasso.encoding import StreamEncoder as TableEncoder
-from streamlasso.encoding.row_encoder import FIRST
+from streamlasso.data.encoding import StreamEncoder as TableEncoder
+from streamlasso.data.encoding.row_encoder import FIRST
 from streamlasso.river import RAPRegressor, StreamEncoder
 
 

@@ -6,7 +6,7 @@ This one reads NumPy's .npy files: a matrix of numbers, or a structured array wi
 import numpy as np
 import pyarrow
 
-from streamlasso.sources.base import BLOCK_ROWS, FIRST_ROWS, Block, row_places
+from streamlasso.data.sources.base import BLOCK_ROWS, FIRST_ROWS, Block, row_places
 
 
 class Npy:

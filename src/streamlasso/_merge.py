@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from streamlasso.compact import from_bytes, to_bytes
-from streamlasso.core.learner import Learner
+from streamlasso.core.lasso.learner import Learner
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.turns import gate_of
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from streamlasso.baselines import RunningMean
-from streamlasso.core.attribution import DetectedChange
-from streamlasso.core.engine import Engine, learn_together
-from streamlasso.core.record import RECORD, STATUS
-from streamlasso.core.selected import Selected
+from streamlasso.core.base.record import RECORD, STATUS
+from streamlasso.core.base.selected import Selected
+from streamlasso.core.model import Engine, learn_together
+from streamlasso.core.monitor.attribution import DetectedChange
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.changes import News

@@ -5,7 +5,7 @@
 The JSON holds what an estimator is made of: its settings as the user gave them, its labels (names of features,
 classes), and the settings of its engine. The checksum finds accidents. Bytes forged under a valid one can hold any
 numbers, but cannot run code, nor lead the engine outside its arrays: they name parts of streamlasso and nothing else,
-and an engine refuses numbers that its settings could not have made (`core/state.py`).
+and an engine refuses numbers that its settings could not have made (`core/base/state.py`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from zlib import crc32
 import numpy as np
 
 from streamlasso import families, memories, penalties, tuners
+from streamlasso.core.base.state import NoRoom
 from streamlasso.core.dict_rows import DictRows
-from streamlasso.core.groups.parts import competing
-from streamlasso.core.state import NoRoom
+from streamlasso.core.mixture.groups.parts import competing
 from streamlasso.settings import build_learner, has_mixture
 
 #: No text begins like this, and a transfer as text would change its end.

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.engine import Engine
-from streamlasso.core.learner import Learner
-from streamlasso.core.mixture import MixtureLearner
+from streamlasso.core.lasso.learner import Learner
+from streamlasso.core.mixture.mixture import MixtureLearner
+from streamlasso.core.model import Engine
 from streamlasso.families import FAMILIES, Family
 from streamlasso.memories import Forgetting, Memory, Window
 from streamlasso.penalties import L1, PENALTIES, Penalty

@@ -13,7 +13,7 @@ import numpy as np
 from streamlasso._html import facts_html
 from streamlasso._text import count, number, percent
 from streamlasso.baselines import ClassBaselines, RunningMean
-from streamlasso.core.attribution import DetectedChange
+from streamlasso.core.monitor.attribution import DetectedChange
 from streamlasso.families import Family
 from streamlasso.report.changes import Change, lasting_changes
 from streamlasso.report.fit import Fit

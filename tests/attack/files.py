@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlasso import RAPClassifier, RAPRegressor, checkpoint, compact, river
-from streamlasso.encoding import StreamEncoder
+from streamlasso.data.encoding import StreamEncoder
 from streamlasso.keyed import KeyedClassifier, KeyedRegressor
 from streamlasso.keyed import files as keyed_files
 from streamlasso.memories import AdaptiveForgetting, Window

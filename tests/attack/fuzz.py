@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 with atheris.instrument_imports(include=["streamlasso", "safetensors"]):
     from streamlasso import RAPClassifier, RAPRegressor, compact
-    from streamlasso.encoding import StreamEncoder
-    from streamlasso.sources import BadRows, open_source
+    from streamlasso.data.encoding import StreamEncoder
+    from streamlasso.data.sources import BadRows, open_source
 
 from attack.files import sealed
 

@@ -254,7 +254,7 @@ os.rmdir(tempfile.tempdir)
 
 def test_a_fork_waits_for_a_call_that_began_behind_a_reader():
     code = """
-from streamlasso.core.gate import Gate
+from streamlasso.core.base.lock import Gate
 gate, inside, entered = Gate(), [], threading.Event()
 def learn():
     with gate.alone():

@@ -10,11 +10,11 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from streamlasso.data.sources.base import BadRows, distinct
+from streamlasso.data.sources.lines import whole_lines
 from streamlasso.run.data import Data
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
-from streamlasso.sources.base import BadRows, distinct
-from streamlasso.sources.lines import whole_lines
 
 #: Numbers that no double holds.
 BEYOND = ["inf", "-inf", "Infinity", "1e400", "-1e400", "9" * 400, "1e300"]
@@ -170,7 +170,7 @@ def test_lines_are_the_same_however_the_bytes_come(seed):
 
 OPEN_QUOTE = """
 import sys
-from streamlasso.sources import BadRows, open_source
+from streamlasso.data.sources import BadRows, open_source
 def peak():
     return next(int(line.split()[1]) // 1024 for line in open("/proc/self/status") if line.startswith("VmHWM"))
 before = peak()

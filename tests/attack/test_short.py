@@ -11,8 +11,8 @@ import pytest
 
 from attack import files, long, rows
 from streamlasso import RAPRegressor, WideRegressor
+from streamlasso.data.sources import BadRows, delimited, open_source
 from streamlasso.memories import Window
-from streamlasso.sources import BadRows, delimited, open_source
 from streamlasso.wide import packed
 from support.forgery import forged
 

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from streamlasso import RAPClassifier, RAPRegressor, merge, progressive
-from streamlasso.core.packed_models import PackedModels
 from streamlasso.keyed import KeyedRegressor
+from streamlasso.keyed.packed_models import PackedModels
 from streamlasso.network import StreamingNetwork
 from streamlasso.river import WideClassifier as WideNamedClassifier
 from streamlasso.river import WideRegressor as WideNamed

@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from oracles.calibration import calibrated
 from streamlasso import RAPClassifier, RAPRegressor, progressive, river
-from streamlasso.core.calibration import Calibration
+from streamlasso.core.mixture.calibration import Calibration
 from streamlasso.estimators.multiclass import sets_of
 from streamlasso.families import Binomial
 

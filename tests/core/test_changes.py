@@ -14,9 +14,9 @@ from oracles.changes import (
     shift_e_values,
 )
 from streamlasso import RAPClassifier, RAPRegressor, families
-from streamlasso.core.attribution import unpacked_change
-from streamlasso.core.changes import Changes
-from streamlasso.core.moves import N_FIELDS, Moves
+from streamlasso.core.monitor.attribution import unpacked_change
+from streamlasso.core.monitor.detector import Changes
+from streamlasso.core.monitor.moves import N_FIELDS, Moves
 from streamlasso.families import Gaussian
 from streamlasso.simulate import simulate
 from streamlasso.tuners import LogRMS

@@ -1,4 +1,4 @@
-"""Rows that leave the ring become their second-order expansion (`core/likelihood.py`)."""
+"""Rows that leave the ring become their second-order expansion (`core/glm/likelihood.py`)."""
 
 import numpy as np
 import pytest

@@ -6,7 +6,7 @@ from scipy.stats import norm, t
 
 from oracles.quantiles import LEVELS, followed
 from streamlasso import RAPRegressor, progressive, river
-from streamlasso.core.quantiles import Quantiles
+from streamlasso.core.monitor.intervals import Quantiles
 from streamlasso.estimators.intervals import Ends
 from streamlasso.families import Binomial, Gamma, Gaussian, Poisson
 from streamlasso.simulate import simulate

@@ -9,7 +9,7 @@ from scipy.stats import t as student
 from oracles.mixtures import experts, is_ridge, mixture
 from oracles.replay import Stream, run
 from streamlasso import RAPRegressor, families, progressive
-from streamlasso.core.state import n_pairs
+from streamlasso.core.base.state import n_pairs
 from streamlasso.families import Binomial, Gamma, Gaussian, Poisson
 from streamlasso.memories import Forgetting
 from streamlasso.simulate import simulate

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from oracles.replay import Stream, learner, run, same_bits
 from streamlasso import families, memories, penalties, tuners
-from streamlasso.core.learner import Learner
+from streamlasso.core.lasso.learner import Learner
 from streamlasso.families import Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1

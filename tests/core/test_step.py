@@ -1,4 +1,4 @@
-"""One observation, one mini-batch: what is predicted, noted and moved, and what is not (`core/learner.py`)."""
+"""One observation, one mini-batch: what is predicted, noted and moved, and what is not (`core/lasso/learner.py`)."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from oracles.replay import Stream, learner, problems, run, same_bits, violations
 from oracles.weights import weighted_mean, weights
 from streamlasso import families, memories, tuners
-from streamlasso.core.record import ADVICE, RECORD, STATUS
+from streamlasso.core.base.record import ADVICE, RECORD, STATUS
 from streamlasso.families import Gaussian, Poisson
 from streamlasso.memories import Forgetting, Window
 from streamlasso.penalties import L1, ElasticNet, Ridge

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from streamlasso.encoding import Encoder, Target, encoder_for
-from streamlasso.encoding.columns import MOST_LEVELS
-from streamlasso.encoding.reading import joined
+from streamlasso.data.encoding import Encoder, Target, encoder_for
+from streamlasso.data.encoding.columns import MOST_LEVELS
+from streamlasso.data.encoding.reading import joined
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamlasso.encoding import Target, detect_encoder, encoder_for, reading
-from streamlasso.encoding.detect_formats import detect_formats, format_notes
-from streamlasso.encoding.number_formats import BLANKS, example
+from streamlasso.data.encoding import Target, detect_encoder, encoder_for, reading
+from streamlasso.data.encoding.detect_formats import detect_formats, format_notes
+from streamlasso.data.encoding.number_formats import BLANKS, example
 from streamlasso.run.data import Data
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow
 import pytest
 
-from streamlasso.encoding import Encoder, Target, encoder_for
+from streamlasso.data.encoding import Encoder, Target, encoder_for
 
 NAMES = ["heat", "wind", "flow"]
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from streamlasso import RAPClassifier, RAPRegressor
-from streamlasso.encoding import StreamEncoder, detect_encoder
+from streamlasso.data.encoding import StreamEncoder, detect_encoder
 from streamlasso.run.data import Data
 from support.estimators import bits
 

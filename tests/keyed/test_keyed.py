@@ -98,7 +98,7 @@ def test_predicting_learns_nothing_and_each_row_is_the_next():
 
 
 def test_own_and_pooled_compete():
-    """Each row anew, from the two predictions: the rule of `core/packed_models.py`, in Python."""
+    """Each row anew, from the two predictions: the rule of `keyed/packed_models.py`, in Python."""
     X, y, keys = table(n=150)
     keyed = KeyedRegressor(RAPRegressor(tuner=LogRMS()))
     predicted = keyed.progressive(X, y, keys)

@@ -1,4 +1,4 @@
-"""The rules of `core/calibration.py`, slowly."""
+"""The rules of `core/mixture/calibration.py`, slowly."""
 
 import numpy as np
 from scipy.special import expit

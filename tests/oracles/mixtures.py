@@ -6,7 +6,7 @@ One row at a time: every expert's coefficients are read off the state before it,
 import numpy as np
 from scipy.special import logit
 
-from streamlasso.core.mixture import MixtureLearner
+from streamlasso.core.mixture.mixture import MixtureLearner
 from streamlasso.families import Binomial, Gaussian
 from streamlasso.memories import AdaptiveForgetting, Forgetting, Window
 from streamlasso.penalties import L1

@@ -1,4 +1,4 @@
-"""Quantiles of errors by the rule of `core/quantiles.py`, slowly."""
+"""Quantiles of errors by the rule of `core/monitor/intervals.py`, slowly."""
 
 import numpy as np
 from scipy.stats import norm, t

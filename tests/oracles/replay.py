@@ -6,8 +6,8 @@ import numpy as np
 
 from oracles.problem import Problem
 from oracles.weights import weights
-from streamlasso.core.learner import Learner
-from streamlasso.core.record import RECORD, STATUS
+from streamlasso.core.base.record import RECORD, STATUS
+from streamlasso.core.lasso.learner import Learner
 
 
 @dataclass
@@ -74,7 +74,7 @@ def problems(stream, *, family, memory, penalty, penalty_factor=None, fit_interc
 def folded_problems(
     stream, solution, history, *, family, memory, penalty, penalty_factor=None, fit_intercept=True, standardize=True
 ):
-    """The problem after each row (`core/likelihood.py`): rows were expanded when the `history`-th newer one came.
+    """The problem after each row (`core/glm/likelihood.py`): rows were expanded when the `history`-th newer one came.
 
     `solution(t)` is (b0, b) after row t; it is asked only for rows already given out.
     """

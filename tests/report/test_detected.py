@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from streamlasso import RAPRegressor
-from streamlasso.core.attribution import DetectedChange
+from streamlasso.core.monitor.attribution import DetectedChange
 from streamlasso.report.detected import KEPT, change_key, detected_section, mark_changes
 
 

@@ -72,8 +72,8 @@ def test_no_rows(refused, tmp_path):
     ],
 )
 def test_a_bad_line_mid_file(line, words, refused, mixed_csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 300)
-    monkeypatch.setattr("streamlasso.sources.lines.BLOCK_BYTES", 4096)
+    monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 300)
+    monkeypatch.setattr("streamlasso.data.sources.lines.BLOCK_BYTES", 4096)
     lines = mixed_csv.read_text().splitlines()
     lines.insert(401, line)
     (tmp_path / "bad.csv").write_text("\n".join(lines))
@@ -90,8 +90,8 @@ def test_a_half_written_last_line(refused, mixed_csv, tmp_path):
 
 
 def test_after_the_line_is_fixed_the_run_continues(mixed_csv, tmp_path, monkeypatch, undrawn):
-    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 100)
-    monkeypatch.setattr("streamlasso.sources.lines.BLOCK_BYTES", 4096)
+    monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 100)
+    monkeypatch.setattr("streamlasso.data.sources.lines.BLOCK_BYTES", 4096)
     lines = mixed_csv.read_text().splitlines()
     (tmp_path / "data.csv").write_text("\n".join([*lines[:451], "oops", *lines[451:]]) + "\n")
     more = ["--target", "y", "--checkpoint", str(tmp_path / "ckpt"), "--every", "100"]

@@ -38,7 +38,7 @@ def shops(n=500, seed=0, late=None):
 @pytest.fixture
 def few_first(monkeypatch):
     """Features and classes appear after the first rows."""
-    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 50)
+    monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 50)
 
 
 def written(table, path):

@@ -58,7 +58,7 @@ def test_killed_many_times_it_ends_the_same(form, mixed_csv, tmp_path):
 
 def test_rows_and_decimal_commas_are_as_before_after_an_interruption(tmp_path, undrawn, monkeypatch):
     """Bad lines and cells on both sides of it; the file is so short at first that no comma has been seen in `n`."""
-    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 50)
+    monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 50)
     rng = np.random.default_rng(0)
     rows = [
         f"{a:.3f};{int(9 * b) if i < 100 else 9 * b:.4g};{a + b:.3f}" for i, (a, b) in enumerate(rng.random((300, 2)))

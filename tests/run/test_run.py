@@ -116,7 +116,7 @@ def test_the_format_of_the_predictions_does_not_matter(form, mixed_csv, tmp_path
 
 
 def test_how_rows_come_through_a_pipe_does_not_matter(mixed_csv, tmp_path, go, monkeypatch):
-    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 100)
+    monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 100)
     _, expected, whole = go(mixed_csv, out="file", lags={"y": [1]})
     data = mixed_csv.read_bytes()
     cuts = np.sort(np.random.default_rng(0).integers(len(data), size=150))
@@ -220,7 +220,7 @@ def test_decimal_commas_do_not_matter(mixed_csv, tmp_path, go):
 
 def test_whole_numbers_are_classes_as_text_is(tmp_path, go, monkeypatch):
     """Also one that comes late, and to the bit."""
-    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 100)
+    monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 100)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     y = (X[:, 0] > 0) + 2 * ((X[:, 1] > 0.5) & (np.arange(600) >= 300))
@@ -243,7 +243,7 @@ def test_a_class_may_appear_late(tmp_path, go, monkeypatch):
     y[400:] = np.where(X[400:, 1] > 0.7, "third", y[400:])
     text = "\n".join(f"{a!r},{b!r},{c!r},{label}" for (a, b, c), label in zip(X.tolist(), y, strict=True))
     (tmp_path / "data.csv").write_text("a,b,c,y\n" + text + "\n")
-    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 100)
+    monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 100)
     run, predicted, trace = go(tmp_path / "data.csv")
     prediction = np.array(predicted["prediction"].to_pylist())
     assert run.state.learning.labels == ["down", "up", "third"]
@@ -276,7 +276,7 @@ def test_the_first_class_may_come_alone_for_long(tmp_path, go, monkeypatch):
     y[:150] = "a"
     rows = [",".join([*map(repr, x), label]) for x, label in zip(X.tolist(), y, strict=True)]
     (tmp_path / "data.csv").write_text("x0,x1,x2,x3,x4,y\n" + "\n".join(rows) + "\n")
-    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 100)
+    monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 100)
     _, predicted, trace = go(tmp_path / "data.csv")
     expected = progressive(RAPClassifier(), X, y)
     np.testing.assert_array_equal(trace["loss"].to_numpy(), expected.loss)
@@ -363,7 +363,7 @@ def test_skipped_rows_are_counted_and_the_rest_is_as_without_them(mixed_csv, tmp
     bad[300:300] = ["2024-02-01,oops,1,Rome,2"]
     bad[500:500] = ["2024-02-01,1,1,Rome,not a number"]
     (tmp_path / "bad.csv").write_text("\n".join(bad) + "\n")
-    monkeypatch.setattr("streamlasso.sources.delimited.FIRST_ROWS", 90)
+    monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 90)
     _, expected, _ = go(mixed_csv, out="good")
     run, predicted, _ = go(tmp_path / "bad.csv", out="bad", on_error="skip")
     assert predicted["prediction"].equals(expected["prediction"])

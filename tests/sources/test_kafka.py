@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from streamlasso.sources import BadRows, kafka_client, open_source
+from streamlasso.data.sources import BadRows, kafka_client, open_source
 from support.kafka import Cluster
 
 ROWS = [{"x": i / 7, "word": "äb"[i % 2], "place": {"city": i}, "y": None if i % 5 == 0 else i} for i in range(250)]

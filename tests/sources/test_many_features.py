@@ -4,12 +4,12 @@ import io
 
 import pytest
 
-from streamlasso.encoding.sparse_columns import Namespaces, Pairs, Words
-from streamlasso.sources import BadRows
-from streamlasso.sources.delimited import Delimited
-from streamlasso.sources.opening import SOURCES
-from streamlasso.sources.svmlight import Svmlight
-from streamlasso.sources.vowpal import Vowpal
+from streamlasso.data.encoding.sparse_columns import Namespaces, Pairs, Words
+from streamlasso.data.sources import BadRows
+from streamlasso.data.sources.delimited import Delimited
+from streamlasso.data.sources.opening import SOURCES
+from streamlasso.data.sources.svmlight import Svmlight
+from streamlasso.data.sources.vowpal import Vowpal
 
 TEXTS = {
     b"1 3:0.5 17:2\n": Svmlight,

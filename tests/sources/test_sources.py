@@ -14,12 +14,12 @@ import pyarrow
 import pytest
 from pyarrow import csv, feather, ipc, parquet
 
-from streamlasso.encoding import reading
+from streamlasso.data.encoding import reading
+from streamlasso.data.sources import BadRows, open_source
+from streamlasso.data.sources.base import BLOCK_BYTES, Block, row_places
+from streamlasso.data.sources.opening import SOURCES
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
-from streamlasso.sources import BadRows, open_source
-from streamlasso.sources.base import BLOCK_BYTES, Block, row_places
-from streamlasso.sources.opening import SOURCES
 
 N = 500
 
@@ -364,7 +364,7 @@ class Spaced:
 
 
 def test_a_new_format_is_one_class_and_its_line_in_the_list(tmp_path, monkeypatch):
-    monkeypatch.setattr("streamlasso.sources.opening.SOURCES", [Spaced, *SOURCES])
+    monkeypatch.setattr("streamlasso.data.sources.opening.SOURCES", [Spaced, *SOURCES])
     path = tmp_path / "data.spaced"
     path.write_text("SPACED\nx y\n" + "".join(f"{i % 7} {2 * (i % 7) + i % 3}\n" for i in range(50)))
     assert rows_of(open_source(str(packed(path)), BadRows()))["x"] == [float(i % 7) for i in range(50)]

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from streamlasso import RAPClassifier, RAPRegressor, checkpoint, compact, river
-from streamlasso.core.state import under
+from streamlasso.core.base.state import under
 
 CLASSES = [RAPRegressor, RAPClassifier, river.RAPRegressor, river.RAPClassifier]
 FLOATS = (

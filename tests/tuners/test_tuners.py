@@ -8,7 +8,7 @@ import pytest
 from oracles.mixtures import COMPETITIONS, COMPOSED
 from oracles.replay import learner, run
 from streamlasso import families, tuners
-from streamlasso.core.learner import Learner
+from streamlasso.core.lasso.learner import Learner
 from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1

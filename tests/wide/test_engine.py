@@ -12,9 +12,9 @@ from scipy import sparse
 
 from oracles.wide import Model
 from streamlasso import WideClassifier, WideRegressor
-from streamlasso.core.wide.experts import EXPERTS
-from streamlasso.core.wide.model import Wide
-from streamlasso.core.wide.table import hash_of
+from streamlasso.core.sparse.experts import EXPERTS
+from streamlasso.core.sparse.model import Wide
+from streamlasso.core.sparse.table import hash_of
 from streamlasso.families import Binomial
 from support.wide import zipf_rows, zipf_stream
 

@@ -10,7 +10,7 @@ import pytest
 from river import checks, compose, feature_extraction
 
 from streamlasso import WideClassifier as ByNumber
-from streamlasso.core.wide.table import hash_of
+from streamlasso.core.sparse.table import hash_of
 from streamlasso.river import WideClassifier, WideRegressor
 from support.wide import zipf_stream
 

@@ -11,8 +11,8 @@ import numpy as np
 from streamlasso._text import count
 from streamlasso.bench.losses import BURN_IN
 from streamlasso.bench.task import FAMILIES, Task
-from streamlasso.encoding import Encoder, Target, detect_encoder
-from streamlasso.encoding.suggestions import refuse_unknown
+from streamlasso.data.encoding import Encoder, Target, detect_encoder
+from streamlasso.data.encoding.suggestions import refuse_unknown
 from streamlasso.run.data import Data
 from streamlasso.run.state import MOST_MIXED
 

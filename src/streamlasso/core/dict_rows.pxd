@@ -1,4 +1,4 @@
-from streamlasso.core.engine cimport Engine
+from streamlasso.core.model cimport Engine
 
 
 cdef class DictRows:

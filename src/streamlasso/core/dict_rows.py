@@ -4,10 +4,10 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import fabs
-from cython.cimports.streamlasso.core.engine import Engine
+from cython.cimports.streamlasso.core.model import Engine
 
-from streamlasso.core.record import RECORD
-from streamlasso.core.values import LARGEST
+from streamlasso.core.base.checks import LARGEST
+from streamlasso.core.base.record import RECORD
 
 _LARGEST = cython.declare(cython.double, LARGEST)
 

@@ -4,7 +4,7 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlasso.core.engine import Engine
+from streamlasso.core.model import Engine
 
 @final
 class DictRows:

@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 from streamlasso import checkpoint, compact
 from streamlasso._html import learnt_html
-from streamlasso.core.engine import Engine, learn_together
-from streamlasso.core.selected import Selected
+from streamlasso.core.base.selected import Selected
+from streamlasso.core.model import Engine, learn_together
 from streamlasso.estimators.changes import FindsChanges
 from streamlasso.estimators.coefficients import Coefficients, with_names
 from streamlasso.estimators.explanation import explained, explained_change

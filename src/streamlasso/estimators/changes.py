@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from streamlasso.core.attribution import DetectedChange
-from streamlasso.core.engine import Engine
+from streamlasso.core.model import Engine
+from streamlasso.core.monitor.attribution import DetectedChange
 from streamlasso.estimators.multiclass import modelled
 from streamlasso.estimators.turns import between_rows
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from streamlasso.core.selected import Selected
+from streamlasso.core.base.selected import Selected
 from streamlasso.estimators.base import RAP, Rows
 from streamlasso.estimators.coefficients import SelectedOfClasses
 from streamlasso.estimators.intervals import refuse_coverage

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamlasso._html import largest, selected_html
 from streamlasso._text import count, number
-from streamlasso.core.selected import Selected
+from streamlasso.core.base.selected import Selected
 
 #: Coefficients that are printed.
 MOST_PRINTED = 12

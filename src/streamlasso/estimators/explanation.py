@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamlasso.core.engine import Engine
+from streamlasso.core.model import Engine
 from streamlasso.estimators.coefficients import Coefficients
 
 

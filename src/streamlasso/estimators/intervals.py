@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.engine import Engine
-from streamlasso.core.part import is_number
-from streamlasso.core.quantiles import Quantiles
+from streamlasso.core.base.part import is_number
+from streamlasso.core.model import Engine
+from streamlasso.core.monitor.intervals import Quantiles
 
 
 def refuse_coverage(coverage: Any, name: str = "coverage=") -> float:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
-from streamlasso.core.engine import Engine
-from streamlasso.core.values import first_unfit
+from streamlasso.core.base.checks import first_unfit
+from streamlasso.core.model import Engine
 from streamlasso.families import Family
 
 #: Rows that the model of a late class learns first. A model that had learnt all earlier rows predicts no better (12

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from streamlasso.core.selected import Selected
+from streamlasso.core.base.selected import Selected
 from streamlasso.estimators.base import RAP
 from streamlasso.estimators.intervals import interval_of, levels_of, quantiles_of
 from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, FAMILY, METHOD, PARAMETERS

@@ -1,8 +1,8 @@
 """Several threads and one estimator: one call learns, others read a whole model; what is refused has touched nothing.
 
 A call that learns has the estimator to itself (`learning`). It works on arrays and learners that nobody else sees, or
-on the estimator's learners, row by row behind their gate (`core/gate.py`); then everything new becomes the estimator's
-at once (`publish`). Whoever reads waits for the end of a row (`between_rows`).
+on the estimator's learners, row by row behind their gate (`core/base/lock.py`); then everything new becomes the
+estimator's at once (`publish`). Whoever reads waits for the end of a row (`between_rows`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
-from streamlasso.core.gate import MARK, Claimed, Gate, Learning
+from streamlasso.core.base.lock import MARK, Claimed, Gate, Learning
 
 #: The estimator for a call alone; and the same for one that has learners from the start.
 learning = Learning

@@ -11,13 +11,13 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from streamlasso.core.values import LARGEST, first_unfit
+from streamlasso.core.base.checks import LARGEST, first_unfit
 from streamlasso.families import Family
 
 #: The largest sparse matrix that is taken, in numbers when dense: 400 MB.
 LARGEST_SPARSE = 50_000_000
 #: What turns anything into numbers.
-ENCODER = "streamlasso.encoding.StreamEncoder"
+ENCODER = "streamlasso.data.encoding.StreamEncoder"
 #: What scikit-learn's validation writes on an estimator.
 NOTED = ("n_features_in_", "feature_names_in_")
 

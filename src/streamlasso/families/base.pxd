@@ -1,4 +1,4 @@
-from streamlasso.core.part cimport Part
+from streamlasso.core.base.part cimport Part
 
 cdef class Family(Part):
     cdef bint checks_target

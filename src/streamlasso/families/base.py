@@ -3,7 +3,7 @@
 
 import cython
 import numpy as np
-from cython.cimports.streamlasso.core.part import Part
+from cython.cimports.streamlasso.core.base.part import Part
 
 from streamlasso import _parts
 

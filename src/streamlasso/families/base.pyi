@@ -3,7 +3,7 @@ from typing import Any, ClassVar, Self, overload, type_check_only
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streamlasso.core.part import Part
+from streamlasso.core.base.part import Part
 
 REQUIRED: tuple[str, ...]
 

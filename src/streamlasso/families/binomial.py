@@ -4,7 +4,7 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp, fabs, log, log1p
-from cython.cimports.streamlasso.core.kernels import exps, log1ps, logistic_slopes
+from cython.cimports.streamlasso.core.linalg.kernels import exps, log1ps, logistic_slopes
 from cython.cimports.streamlasso.families.base import Family
 from scipy.special import logit, xlogy
 

@@ -4,7 +4,7 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp, log
-from cython.cimports.streamlasso.core.kernels import exps
+from cython.cimports.streamlasso.core.linalg.kernels import exps
 from cython.cimports.streamlasso.families.base import Family
 
 #: Beyond this eta the exponential goes on as its tangent: still convex, never infinite.

@@ -4,7 +4,7 @@
 import cython
 import numpy as np
 from cython.cimports.libc.math import exp, log, sqrt
-from cython.cimports.streamlasso.core.kernels import exps
+from cython.cimports.streamlasso.core.linalg.kernels import exps
 from cython.cimports.streamlasso.families.base import Family
 from scipy.special import xlogy
 

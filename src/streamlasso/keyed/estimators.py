@@ -9,8 +9,8 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 from sklearn.base import clone
 
-from streamlasso.core.gate import Gate
-from streamlasso.core.record import RECORD
+from streamlasso.core.base.lock import Gate
+from streamlasso.core.base.record import RECORD
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.multiclass import probabilities

@@ -19,7 +19,7 @@ import numpy as np
 from streamlasso import compact
 from streamlasso._files import whole_file
 from streamlasso.compact import DAMAGED, Refusal, other_format
-from streamlasso.core.state import NoRoom
+from streamlasso.core.base.state import NoRoom
 from streamlasso.keyed.models import Models
 
 MAGIC = b"\x89SLKEYS\n"

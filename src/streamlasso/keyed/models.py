@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.engine import Engine, unpacked
-from streamlasso.core.packed_models import PackedModels, mirrored, own_weight, split
+from streamlasso.core.model import Engine, unpacked
 from streamlasso.estimators.base import Rows
 from streamlasso.keyed.groups import Groups
+from streamlasso.keyed.packed_models import PackedModels, mirrored, own_weight, split
 from streamlasso.keyed.spill import Spill
 
 #: Fewer rows than this are not worth handing to a second thread.

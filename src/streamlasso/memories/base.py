@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from streamlasso import _parts
-from streamlasso.core.part import Part
+from streamlasso.core.base.part import Part
 
 
 class Memory(Part):

@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from streamlasso import checkpoint, compact
-from streamlasso.core.record import RECORD
+from streamlasso.core.base.record import RECORD
 from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.turns import CopiedWhole, behind_the_gate_of, between_rows, counting, learning, publish
 from streamlasso.estimators.validation import NOTED, features_of, noted_on, stand_in

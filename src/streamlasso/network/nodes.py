@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.gate import Gate
-from streamlasso.core.learner import Learner
-from streamlasso.core.mixture import MixtureLearner
-from streamlasso.core.neighbourhoods import Neighbourhoods
-from streamlasso.core.record import RECORD
+from streamlasso.core.base.lock import Gate
+from streamlasso.core.base.record import RECORD
+from streamlasso.core.lasso.learner import Learner
+from streamlasso.core.mixture.mixture import MixtureLearner
+from streamlasso.network.neighbourhoods import Neighbourhoods
 from streamlasso.settings import has_mixture
 
 LOSS, SIZE = RECORD.index("loss"), RECORD.index("effective_size")

@@ -1,7 +1,7 @@
 """What the engine asks of a penalty."""
 
 from streamlasso import _parts
-from streamlasso.core.part import Part
+from streamlasso.core.base.part import Part
 
 
 class Penalty(Part):

@@ -15,7 +15,7 @@ from streamlasso.report.page import paragraph, section, table
 from streamlasso.report.summary import Summary
 
 STYLE: dict[str, Any] = {"color": LIGHT, "linewidth": 0.9}
-#: A model keeps about as many changes (`core/changes.pxd`): where there are more, these are the last ones.
+#: A model keeps about as many changes (`core/monitor/detector.pxd`): where there are more, these are the last ones.
 KEPT = 32
 #: More marks than this are short ones at the top: lines would hide what they mark.
 MOST_LONG, SHORT = 10, 0.08

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso._text import count, number, number_range
-from streamlasso.core.record import ADVICE
+from streamlasso.core.base.record import ADVICE
 from streamlasso.report.changes import Change
 from streamlasso.report.coefficient_plot import plot_coefficients
 from streamlasso.report.page import bar, drawn, image, paragraph, section, table

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso._text import plain
-from streamlasso.core.attribution import DetectedChange
+from streamlasso.core.monitor.attribution import DetectedChange
 from streamlasso.families import Family
 from streamlasso.report.changes import Change, lasting_changes
 from streamlasso.report.fit import Recent

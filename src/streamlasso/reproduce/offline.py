@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamlasso.core.learner import Learner
-from streamlasso.core.record import RECORD
+from streamlasso.core.base.record import RECORD
+from streamlasso.core.lasso.learner import Learner
 from streamlasso.families import Family
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1

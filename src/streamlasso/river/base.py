@@ -11,9 +11,9 @@ import numpy as np
 
 from streamlasso import checkpoint, compact
 from streamlasso._html import learnt_html
+from streamlasso.core.base.selected import Selected
 from streamlasso.core.dict_rows import DictRows, number
-from streamlasso.core.engine import Engine
-from streamlasso.core.selected import Selected
+from streamlasso.core.model import Engine
 from streamlasso.estimators.changes import FindsChanges
 from streamlasso.estimators.coefficients import Coefficients
 from streamlasso.estimators.explanation import Explanation, explained

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from river import base
 
+from streamlasso.core.base.selected import Selected
 from streamlasso.core.dict_rows import DictRows
-from streamlasso.core.engine import Engine, learn_together
-from streamlasso.core.selected import Selected
+from streamlasso.core.model import Engine, learn_together
 from streamlasso.estimators.coefficients import SelectedByClass, with_names
 from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.estimators.multiclass import (

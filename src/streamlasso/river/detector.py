@@ -2,8 +2,8 @@
 
 from river import base
 
-from streamlasso.core.changes import Changes
 from streamlasso.core.dict_rows import number
+from streamlasso.core.monitor.detector import Changes
 from streamlasso.settings import positive_false_alarms
 
 

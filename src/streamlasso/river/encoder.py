@@ -32,7 +32,7 @@ class StreamEncoder(base.Transformer):
     """
 
     def __init__(self) -> None:
-        from streamlasso.encoding.row_encoder import RowEncoder
+        from streamlasso.data.encoding.row_encoder import RowEncoder
 
         self._rows = RowEncoder()
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from streamlasso.core.base.checks import first_unfit
 from streamlasso.core.dict_rows import DictRows, number
-from streamlasso.core.values import first_unfit
 
 
 def label_of(y: Any) -> Hashable:

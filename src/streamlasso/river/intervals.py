@@ -7,7 +7,7 @@ import numpy as np
 from river import base
 from river.conf.interval import Interval
 
-from streamlasso.core.quantiles import Quantiles
+from streamlasso.core.monitor.intervals import Quantiles
 from streamlasso.estimators.intervals import Ends, refuse_coverage
 from streamlasso.families import Gaussian
 from streamlasso.river.regressor import RAPRegressor

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from river import base
 
-from streamlasso.core.engine import learn_together
-from streamlasso.core.selected import Selected
+from streamlasso.core.base.selected import Selected
+from streamlasso.core.model import learn_together
 from streamlasso.estimators.coefficients import with_names
 from streamlasso.estimators.intervals import interval_of, levels_of, quantiles_of
 from streamlasso.estimators.parameters import ATTRIBUTES, FAMILY, METHOD, NAMED_PARAMETERS

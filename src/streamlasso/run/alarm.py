@@ -7,7 +7,7 @@ import os
 import subprocess
 from typing import Any
 
-from streamlasso.core.attribution import DetectedChange
+from streamlasso.core.monitor.attribution import DetectedChange
 from streamlasso.estimators.changes import News
 from streamlasso.run.view import View
 

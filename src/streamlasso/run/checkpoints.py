@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlasso import __version__
-from streamlasso.encoding.sparse_encoder import encoder_from
+from streamlasso.data.encoding.sparse_encoder import encoder_from
 from streamlasso.report.state import summariser_from, summariser_state
 from streamlasso.run.data import Data
 from streamlasso.run.model_files import learning_of, load_model

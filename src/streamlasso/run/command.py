@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from streamlasso._files import alone_with
 from streamlasso._terminal import console
 from streamlasso._text import count
-from streamlasso.encoding import Target
-from streamlasso.encoding.target import CLASSES
+from streamlasso.data.encoding import Target
+from streamlasso.data.encoding.target import CLASSES
 from streamlasso.families import FAMILIES
 from streamlasso.report.results import caveats, inside_intervals
 from streamlasso.report.summary import Summary

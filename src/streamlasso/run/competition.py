@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso.baselines import DRIFT, LAST, MEAN, SEASON
-from streamlasso.core.running import faded_before
+from streamlasso.running import faded_before
 
 MODEL = "the model"
 #: The weights before the first row, where rows are in the order of time, and where they are not.

@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pyarrow
 
-from streamlasso.encoding import Encoder
-from streamlasso.encoding.encoder import Encoded
-from streamlasso.encoding.reading import joined
+from streamlasso.data.encoding import Encoder
+from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.reading import joined
+from streamlasso.data.sources import BadRows, open_source
+from streamlasso.data.sources.base import Address, Block
+from streamlasso.data.sources.opening import address_of, name_of
 from streamlasso.run.rows_read import RowsRead
-from streamlasso.sources import BadRows, open_source
-from streamlasso.sources.base import Address, Block
-from streamlasso.sources.opening import address_of, name_of
 
 #: Rows that are encoded, learnt and written at a time: what a reader of the predictions waits for at most.
 CHUNK = 256

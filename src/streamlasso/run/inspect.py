@@ -9,8 +9,8 @@ import numpy as np
 from rich.table import Table
 
 from streamlasso._text import count, number
-from streamlasso.core.selected import Selected
-from streamlasso.encoding import Encoder
+from streamlasso.core.base.selected import Selected
+from streamlasso.data.encoding import Encoder
 from streamlasso.run.keys import PREFIX
 from streamlasso.run.saved import SavedModel
 from streamlasso.run.tables import summary_tables

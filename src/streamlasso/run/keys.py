@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso.baselines import ClassBaselines, Compared, NumberBaselines
-from streamlasso.core.engine import Engine
+from streamlasso.core.model import Engine
 from streamlasso.estimators.base import Rows
 from streamlasso.keyed.files import filled, names_of, numbers_of, sizes_of
 from streamlasso.keyed.groups import Groups, groups_of

@@ -13,10 +13,10 @@ from streamlasso import RAPClassifier, RAPRegressor, checkpoint
 from streamlasso._progressive import learn_rows
 from streamlasso._text import number
 from streamlasso.baselines import LAST, MEAN, SEASON, ClassBaselines, Compared, NumberBaselines
-from streamlasso.core.quantiles import Quantiles
-from streamlasso.core.record import RECORD, STATUS
-from streamlasso.encoding import Target
-from streamlasso.encoding.encoder import Encoded
+from streamlasso.core.base.record import RECORD, STATUS
+from streamlasso.core.monitor.intervals import Quantiles
+from streamlasso.data.encoding import Target
+from streamlasso.data.encoding.encoder import Encoded
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.intervals import Ends, errors_of
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, sets_of, targets_of

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor, checkpoint
-from streamlasso.encoding import Target
+from streamlasso.data.encoding import Target
 from streamlasso.run.learning import Learning
 from streamlasso.run.wide_learning import WideLearning
 from streamlasso.run.wide_models import CLASSIFIER, REGRESSOR, WideModels

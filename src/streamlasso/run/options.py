@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from streamlasso._text import listed
-from streamlasso.encoding.sparse_columns import SparseColumn, column_of, parse_ngrams
+from streamlasso.data.encoding.sparse_columns import SparseColumn, column_of, parse_ngrams
+from streamlasso.data.sources.kafka_client import SCHEME
+from streamlasso.data.sources.opening import address_of
 from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.families import FAMILIES
 from streamlasso.settings import as_tuner, memory_of, refuse_false_alarms
-from streamlasso.sources.kafka_client import SCHEME
-from streamlasso.sources.opening import address_of
 
 #: The files of a complete run, besides its predictions; and the trace while it grows.
 MODEL = "model.safetensors"

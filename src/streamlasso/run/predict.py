@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from streamlasso._text import count, listed
-from streamlasso.encoding import Encoder
-from streamlasso.encoding.encoder import Encoded
+from streamlasso.data.encoding import Encoder
+from streamlasso.data.encoding.encoder import Encoded
 from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.estimators.multiclass import losses_of
 from streamlasso.run.data import Data

@@ -17,7 +17,7 @@ from typing import Any
 
 import pyarrow
 
-from streamlasso.sources.kafka_client import ANSWER, Topic, library, made, reason
+from streamlasso.data.sources.kafka_client import ANSWER, Topic, library, made, reason
 
 #: The columns that identify a row in its source, and the header of a message with the run and the row.
 IDENTITY, HEADER = ("row", "partition", "offset"), "streamlasso"

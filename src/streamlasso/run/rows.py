@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow
 
-from streamlasso.encoding import Encoder
-from streamlasso.encoding.encoder import Encoded
+from streamlasso.data.encoding import Encoder
+from streamlasso.data.encoding.encoder import Encoded
 from streamlasso.run.learning import Outcomes
 
 #: Columns of the trace that are numbers, after those of the predictions.

@@ -12,7 +12,8 @@ import pyarrow
 
 from streamlasso._files import remove_leftovers, sync_directory
 from streamlasso._text import count, number
-from streamlasso.encoding.encoder import Cells, Encoded
+from streamlasso.data.encoding.encoder import Cells, Encoded
+from streamlasso.data.sources.base import Block
 from streamlasso.report.summary import Summary
 from streamlasso.run.alarm import Alarm
 from streamlasso.run.checkpoints import SavedRun, save_run
@@ -27,7 +28,6 @@ from streamlasso.run.state import RunState
 from streamlasso.run.trace_file import TraceFile
 from streamlasso.run.view import Quiet, View
 from streamlasso.run.watching import Nobody, Watcher
-from streamlasso.sources.base import Block
 
 #: Seconds between two checkpoints, at most, of a topic that keeps coming.
 SECONDS = 60.0

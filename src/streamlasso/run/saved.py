@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streamlasso.encoding import Encoder, Target
-from streamlasso.encoding.columns import NumberColumn
-from streamlasso.encoding.sparse_encoder import encoder_from
+from streamlasso.data.encoding import Encoder, Target
+from streamlasso.data.encoding.columns import NumberColumn
+from streamlasso.data.encoding.sparse_encoder import encoder_from
 from streamlasso.report.state import summariser_from
 from streamlasso.run.learning import Learning
 from streamlasso.run.model_files import learning_of, load_model

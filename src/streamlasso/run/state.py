@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 import pyarrow
 
-from streamlasso.encoding import Encoder, detect_encoder
-from streamlasso.encoding.encoder import Encoded
-from streamlasso.encoding.reading import is_nested
-from streamlasso.encoding.reading import keys as keys_in
-from streamlasso.encoding.sparse_encoder import SparseEncoder, detect_sparse_encoder, with_sparse
-from streamlasso.encoding.suggestions import refuse_unknown
+from streamlasso.data.encoding import Encoder, detect_encoder
+from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.reading import is_nested
+from streamlasso.data.encoding.reading import keys as keys_in
+from streamlasso.data.encoding.sparse_encoder import SparseEncoder, detect_sparse_encoder, with_sparse
+from streamlasso.data.encoding.suggestions import refuse_unknown
 from streamlasso.report.summarise import Summariser
 from streamlasso.report.summary import Summary
 from streamlasso.run.data import Data

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from streamlasso.encoding.encoder import Encoded
+    from streamlasso.data.encoding.encoder import Encoded
     from streamlasso.run.learning import Outcomes
     from streamlasso.run.options import Options
     from streamlasso.run.run import Run

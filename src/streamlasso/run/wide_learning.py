@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from streamlasso.baselines import NumberBaselines
-from streamlasso.core.quantiles import Quantiles
-from streamlasso.encoding import Target
-from streamlasso.encoding.encoder import Encoded
+from streamlasso.core.monitor.intervals import Quantiles
+from streamlasso.data.encoding import Target
+from streamlasso.data.encoding.encoder import Encoded
 from streamlasso.families import Family
 from streamlasso.report.summarise import Snapshot
 from streamlasso.report.summary import STRONGEST

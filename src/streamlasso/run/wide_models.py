@@ -9,7 +9,7 @@ import numpy as np
 
 from streamlasso import checkpoint
 from streamlasso._files import write_whole
-from streamlasso.core.wide.model import Wide
+from streamlasso.core.sparse.model import Wide
 from streamlasso.estimators.multiclass import N_RECENT, n_models
 from streamlasso.families import Family
 from streamlasso.settings import as_family

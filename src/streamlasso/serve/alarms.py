@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamlasso._text import number
-from streamlasso.encoding import Encoder
+from streamlasso.data.encoding import Encoder
 from streamlasso.serve.scores import Scores, Spread
 
 KINDS = ("change", "loss", "missing", "range", "labels")

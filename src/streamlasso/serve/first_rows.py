@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streamlasso.encoding import Encoder, detect_encoder
+from streamlasso.data.encoding import Encoder, detect_encoder
 from streamlasso.run.learning import Learning
 from streamlasso.run.state import MOST_MIXED
 from streamlasso.serve.rows import JsonRows

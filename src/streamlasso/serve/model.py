@@ -10,9 +10,10 @@ import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor, compact
 from streamlasso._text import shortened
-from streamlasso.encoding import Encoder
-from streamlasso.encoding.detect_columns import detect_column
-from streamlasso.encoding.encoder import Encoded
+from streamlasso.data.encoding import Encoder
+from streamlasso.data.encoding.detect_columns import detect_column
+from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.sources.json_lines import array_of
 from streamlasso.run.learning import Learning, Outcomes
 from streamlasso.serve.alarms import Alarm, Watch
 from streamlasso.serve.first_rows import FIRST, detected, is_detected_after
@@ -22,7 +23,6 @@ from streamlasso.serve.rows import JsonRows, Row, Rows, Value
 from streamlasso.serve.scores import Scores, Spread
 from streamlasso.serve.selected import selected
 from streamlasso.serve.settings import ModelSettings
-from streamlasso.sources.json_lines import array_of
 
 #: The most columns and features of a model.
 MOST_COLUMNS, MOST_FEATURES = 1000, 2000

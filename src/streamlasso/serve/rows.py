@@ -12,10 +12,10 @@ import pyarrow
 from pyarrow import types
 
 from streamlasso.core.dict_columns import number_columns
-from streamlasso.encoding.reading import is_nested, is_temporal
+from streamlasso.data.encoding.reading import is_nested, is_temporal
+from streamlasso.data.sources.json_lines import array_of
 from streamlasso.serve.problems import Problem
 from streamlasso.serve.scanned import columns_in
-from streamlasso.sources.json_lines import array_of
 
 Value = bool | int | float | str | None
 Row = dict[str, Value]

@@ -16,7 +16,7 @@ from typing import Any
 import uvicorn
 
 from streamlasso._terminal import warn
-from streamlasso.encoding.encoder import Encoded
+from streamlasso.data.encoding.encoder import Encoded
 from streamlasso.run.learning import Outcomes
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run

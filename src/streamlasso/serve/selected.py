@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlasso.core.engine import Engine
+from streamlasso.core.model import Engine
 
 if TYPE_CHECKING:
     from streamlasso.serve.model import LiveModel

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.encoding.encoder import Encoded
+from streamlasso.data.encoding.encoder import Encoded
 from streamlasso.report.summarise import Snapshot
 from streamlasso.serve.alarms import Alarm
 from streamlasso.serve.model import LiveModel

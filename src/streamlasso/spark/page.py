@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from streamlasso.core.values import LARGEST, first_unfit
+from streamlasso.core.base.checks import LARGEST, first_unfit
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.validation import ENCODER
 from streamlasso.keyed import files

@@ -3,8 +3,8 @@
 
 import cython
 import numpy as np
-from cython.cimports.streamlasso.core.part import Part
-from cython.cimports.streamlasso.core.pointers import copied, fill
+from cython.cimports.streamlasso.core.base.buffers import copied, fill
+from cython.cimports.streamlasso.core.base.part import Part
 
 from streamlasso import _parts
 

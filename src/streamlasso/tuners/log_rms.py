@@ -5,7 +5,7 @@ import cython
 from cython.cimports.libc.math import exp, hypot, sqrt
 from cython.cimports.streamlasso.tuners.base import Tuner
 
-from streamlasso.core.part import is_number
+from streamlasso.core.base.part import is_number
 
 #: How fast the running mean of squares forgets.
 RMS_DECAY = cython.declare(cython.double, 0.99)

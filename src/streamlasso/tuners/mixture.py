@@ -6,7 +6,7 @@ from itertools import pairwise
 import cython
 from cython.cimports.streamlasso.tuners.base import Tuner
 
-from streamlasso.core.part import is_number
+from streamlasso.core.base.part import is_number
 
 #: The best penalty falls like n^-1/2, more or less: the powers lie densest around that. Below lam_max / n a penalty
 #: weighs less than one row. Numbers may be so exact that it is still too large; classes, whose noise nobody can make
@@ -40,7 +40,7 @@ class Mixture(Tuner):
         Columns that compete, by the name of their view: {"lags": [8, 9]} has experts with columns 8 and 9, and others
         without. Columns in no view are there for all. Their Gram matrix is shared, so it costs what its columns cost.
     carry : bool, default=True
-        Whether the last residuals and responses may move the next prediction, where they have helped (core/carry.py).
+        Whether the last residuals and responses may move the next prediction, where they have helped.
         Not where there is no intercept.
 
     Examples

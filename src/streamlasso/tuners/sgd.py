@@ -4,7 +4,7 @@
 import cython
 from cython.cimports.streamlasso.tuners.base import Tuner
 
-from streamlasso.core.part import is_number
+from streamlasso.core.base.part import is_number
 
 
 @cython.cclass

@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from streamlasso.compact import array_of
-from streamlasso.core.wide.model import Wide
-from streamlasso.core.wide.rows import learn_each
-from streamlasso.core.wide.single import Single
+from streamlasso.core.sparse.model import Wide
+from streamlasso.core.sparse.rows import learn_each
+from streamlasso.core.sparse.single import Single
 from streamlasso.estimators.multiclass import n_models
 from streamlasso.estimators.turns import behind_the_gate_of, between_rows, learning
 from streamlasso.estimators.validation import noted_on, refuse_no_target, stand_in, weights_of

@@ -10,7 +10,7 @@ import numpy as np
 from river import base
 
 from streamlasso.core.dict_rows import number
-from streamlasso.core.wide.model import Wide, learn_each_named, means_named
+from streamlasso.core.sparse.model import Wide, learn_each_named, means_named
 from streamlasso.estimators.multiclass import modelled
 from streamlasso.estimators.turns import behind_the_gate_of, between_rows
 from streamlasso.families import Binomial, Family

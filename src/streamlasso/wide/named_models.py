@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.wide.model import Wide
+from streamlasso.core.sparse.model import Wide
 from streamlasso.families import Family
 from streamlasso.wide.packed import pack, restored, states_of
 from streamlasso.wide.parameters import engine_settings

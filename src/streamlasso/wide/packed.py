@@ -23,14 +23,14 @@ import numpy as np
 
 from streamlasso import checkpoint
 from streamlasso._files import write_whole
-from streamlasso.core.wide.model import Wide
-from streamlasso.core.wide.single import Single
+from streamlasso.core.sparse.model import Wide
+from streamlasso.core.sparse.single import Single
 from streamlasso.estimators.turns import CopiedWhole, between_rows
 
 M = TypeVar("M", Wide, Single, Wide | Single)
 
 MAGIC = b"SLWIDE\r\n"
-#: 1, of unreleased versions, held n where r is now (`core/wide/lanes.pxd`).
+#: 1, of unreleased versions, held n where r is now (`core/sparse/lanes.pxd`).
 VERSION = 2
 HEAD = struct.Struct("<8sIIQ")
 #: The types that arrays may have.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.core.wide.model import ADMITTED_AT, EXPERTS
+from streamlasso.core.sparse.model import ADMITTED_AT, EXPERTS
 from streamlasso.families import Family
 from streamlasso.settings import as_family, as_tuner
 from streamlasso.tuners import TUNERS, Tuner

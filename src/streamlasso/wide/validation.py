@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from streamlasso.core.wide.model import LARGEST_X
+from streamlasso.core.sparse.model import LARGEST_X
 
 #: Columns have 31 bits.
 MOST_COLUMNS = 2**31 - 1

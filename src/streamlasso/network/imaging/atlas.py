@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from streamlasso._text import listed
+from streamlasso.data.sources.base import distinct
 from streamlasso.network.imaging.extras import import_fmri
 from streamlasso.network.imaging.series import MAX_NAMES
-from streamlasso.sources.base import distinct
 
 if TYPE_CHECKING:
     from nibabel.spatialimages import SpatialImage

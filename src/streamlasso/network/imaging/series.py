@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow
 
 from streamlasso._text import count, listed
-from streamlasso.sources.base import BadRows, distinct
-from streamlasso.sources.delimited import SPACES, Delimited
-from streamlasso.sources.opening import open_source
+from streamlasso.data.sources.base import BadRows, distinct
+from streamlasso.data.sources.delimited import SPACES, Delimited
+from streamlasso.data.sources.opening import open_source
 
 SERIES_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".npy", ".npz")
 #: Read if named, but not searched for in folders: most such files are notes.

@@ -1,0 +1,1 @@
+"""Rows from anywhere, and their cells as features."""

@@ -1,0 +1,69 @@
+"""What a user should know about the first rows before anything is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow
+
+from streamlasso.data.encoding import reading
+from streamlasso.data.encoding.dates import SINCE_1970
+from streamlasso.data.encoding.detect_formats import format_notes
+from streamlasso.data.encoding.encoder import Encoder
+from streamlasso.data.encoding.leakage import leakage_notes, leaking_columns
+from streamlasso.data.encoding.placeholders import placeholder_notes
+from streamlasso.data.encoding.target import Target
+
+#: Rows with a target that are needed to see that they are sorted, and the share of them that may be out of order.
+ENOUGH, MOST_BACK = 20, 0.01
+
+
+def first_row_notes(rows: pyarrow.RecordBatch, encoder: Encoder, formats: Mapping[str, str]) -> list[str]:
+    """Unusual number formats, placeholders for missing values, times that are numbers, columns that give the target,
+    and rows that are sorted by it."""
+    target, columns = encoder.target, encoder.columns
+    numbers = {column.name: column.read(rows[column.name])[0] for column in columns if column.is_numeric}
+    if target.classes is None:
+        numbers[target.name] = reading.finite_numbers(rows[target.name], target.format)[0]
+    return [
+        *format_notes(rows, formats, numbers),
+        *placeholder_notes(numbers),
+        *(f"{column.name} is read as {column.format} since 1970" for column in columns if column.format in SINCE_1970),
+        *leakage_notes(target.name, leaking_columns(rows, target, columns)),
+        *([] if encoder.in_time else sorted_notes(target, target.read(rows[target.name]))),
+    ]
+
+
+def sorted_notes(target: Target, cells: np.ndarray) -> list[str]:
+    """A note if the rows are sorted by the target.
+
+    >>> import numpy as np
+    >>> from streamlasso.data.encoding import Target
+    >>> sorted_notes(Target("y", "gaussian"), np.linspace(0, 1, 50))[0].split(":")[0]
+    'the rows seem to be sorted by y'
+    >>> sorted_notes(Target("y", "gaussian"), np.linspace(0, 1, 50) % 0.5)
+    []
+    """
+    are_classes = target.classes is not None
+    known = [cell for cell in cells.tolist() if cell is not None and cell == cell]
+    known = [cell for cell in known if are_classes or not isinstance(cell, str)]
+    if len(known) < ENOUGH or not _are_sorted(known, are_classes):
+        return []
+    return [
+        f"the rows seem to be sorted by {target.name}: each is predicted from rows in which {target.name} was lower, "
+        "or higher, so the losses say little; shuffle the file, or sort it by time"
+    ]
+
+
+def _are_sorted(values: list[Any], are_classes: bool) -> bool:
+    """Classes, or few values, in one block each; numbers that hardly ever turn back."""
+    steps = list(pairwise(values))
+    changes = sum(before != after for before, after in steps)
+    if are_classes:
+        return 0 < changes < len(set(values))
+    most = MOST_BACK * len(steps)
+    back, forward = (sum(sign * (after - before) < 0 for before, after in steps) for sign in (1, -1))
+    return changes > 0 and min(back, forward) <= most

@@ -1,6 +1,0 @@
-"""Rows from files and pipes: one file per format. A new format is one more file and its line in `opening.SOURCES`."""
-
-from streamlasso.sources.base import BadRows
-from streamlasso.sources.opening import open_source
-
-__all__ = ["BadRows", "open_source"]

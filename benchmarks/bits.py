@@ -102,7 +102,7 @@ def classifier(n: int, n_features: int = 12, **settings: Any) -> dict[str, str]:
 def long_batches() -> dict[str, str]:
     """Enough rows for changes, in batches with weights, a third of them 0."""
     rng = np.random.default_rng(4)
-    X = rng.normal(size=(1500, 5)) + [0.0, 5.0, 0.0, 0.0, 100.0]
+    X = rng.normal((0.0, 5.0, 0.0, 0.0, 100.0), size=(1500, 5))
     y = X[:, 0] * np.where(np.arange(1500) < 900, 2.0, -1.0) + X[:, 1] + rng.normal(size=1500)
     weight = rng.uniform(0.5, 2.0, size=1500) * (np.arange(1500) % 3 > 0)
     model, told = RAPRegressor(), []

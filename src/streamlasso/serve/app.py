@@ -12,7 +12,7 @@ from litestar.params import FromPath, HeaderParameter, PathParameter, QueryParam
 from litestar.response import Stream
 
 from streamlasso import __version__
-from streamlasso.serve import direct, telling
+from streamlasso.serve import telling
 from streamlasso.serve.following import followed
 from streamlasso.serve.messages import LearnBody, PredictBody, decoded
 from streamlasso.serve.metrics import metrics_text
@@ -23,9 +23,10 @@ from streamlasso.serve.rows import Row
 from streamlasso.serve.service import Service
 from streamlasso.serve.settings import NAME, ModelSettings
 from streamlasso.serve.streams import answered
+from streamlasso.serve.tokens import allows
 
 JSON = MediaType.JSON
-SETTINGS = msgspec.json.Decoder(ModelSettings)
+SETTINGS, PREDICT, LEARN = map(msgspec.json.Decoder, (ModelSettings, PredictBody, LearnBody))
 Name = Annotated[str, PathParameter(pattern=NAME)]
 Key = Annotated[str | None, HeaderParameter(name="Idempotency-Key", min_length=1, max_length=200)]
 
@@ -49,17 +50,24 @@ def application(service: Service, page: dict[str, PageFile], largest: int) -> Li
     @post("/models/{name:str}/predict", status_code=200, operation_class=operation(PredictBody))
     async def predict(request: Request, name: Name) -> Response[bytes]:
         """Predict a row or several. A row with an id waits for its label."""
-        return Response(
-            await direct.answered(direct.predict, service, name, _right(request), None, await request.body()),
-            media_type=JSON,
-        )
+        data = decoded(PREDICT, await request.body())
+        rows, ids = data.taken()
+        if ids is not None and not allows(request.scope.get("right"), "learn"):
+            raise Problem(403, "the right learn is needed for rows that wait for their labels")
+        answers = await service.predict(name, rows, ids)
+        return _json(answers[0] if data.row is not None else {"predictions": answers, "n_rows": answers[0]["n_rows"]})
 
     @post("/models/{name:str}/learn", status_code=200, operation_class=operation(LearnBody))
     async def learn(request: Request, name: Name, key: Key = None) -> Response[bytes]:
         """Learn a row or several, after predicting each. When this answers, the rows are on disk."""
-        return Response(
-            await direct.answered(direct.learn, service, name, None, key, await request.body()), media_type=JSON
-        )
+        body = await request.body()
+        data = decoded(LEARN, body)
+        entries = data.entries(None if key is None else f"request:{key}", body)
+        answers = await service.learn(name, entries)
+        if not isinstance(data.y, list) or entries[0].many:
+            return Response(answers[0], media_type=JSON)
+        n_rows = msgspec.json.decode(answers[-1])["n_rows"]
+        return Response(b'{"results":[' + b",".join(answers) + b'],"n_rows":%d}' % n_rows, media_type=JSON)
 
     @post("/models/{name:str}/stream", status_code=200, request_max_body_size=None, operation_class=STREAM)
     async def stream(request: Request, name: Name, key: Key = None) -> Response[bytes]:
@@ -152,12 +160,6 @@ def application(service: Service, page: dict[str, PageFile], largest: int) -> Li
         on_startup=[service.start],
         on_shutdown=[service.stop],
     )
-
-
-def _right(request: Request) -> str | None:
-    """As the guard found it."""
-    right = request.scope.get("right")
-    return right if isinstance(right, str) else None
 
 
 def _json(value: Any) -> Response[bytes]:

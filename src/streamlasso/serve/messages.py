@@ -85,22 +85,9 @@ class LearnBody(msgspec.Struct, forbid_unknown_fields=True):
         ]
 
 
-_learn = msgspec.json.Decoder(LearnBody)
-
-
 def many(rows: JsonRows, key: str | None) -> Entry:
     """Rows of a request that are learnt together."""
     return Entry(rows, key, as_label(rows, True) if key else "", True)
-
-
-def learnt_in(body: bytes, key: str | None) -> tuple[list[Entry], bool]:
-    """What a request to learn asks for, and whether each entry is to have its answer in a list."""
-    scanned = JsonRows.scanned(body)
-    if scanned is not None:
-        return [many(scanned, key)], False
-    data = decoded(_learn, body)
-    entries = data.entries(key, body)
-    return entries, isinstance(data.y, list) and not entries[0].many
 
 
 def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:

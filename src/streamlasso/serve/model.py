@@ -13,7 +13,6 @@ from streamlasso._text import shortened
 from streamlasso.data.encoding import Encoder
 from streamlasso.data.encoding.detect_columns import detect_column
 from streamlasso.data.encoding.encoder import Encoded
-from streamlasso.data.sources.json_lines import array_of
 from streamlasso.run.learning import Learning, Outcomes
 from streamlasso.serve.alarms import Alarm, Watch
 from streamlasso.serve.first_rows import FIRST, detected, is_detected_after
@@ -185,10 +184,6 @@ class LiveModel:
 
     def _encoded(self, rows: Rows) -> Encoded:
         assert self.encoder is not None
-        numbers = rows.numbers([column.name for column in self.encoder.columns])
-        encoded = None if numbers is None else self.encoder.encode_numbers(numbers, array_of(list(rows.labels())))
-        if encoded is not None:
-            return encoded
         table = rows.table(self._columns(), self.settings.target)
         bad: list[tuple[int, str]] = []
         try:
@@ -278,10 +273,6 @@ class LiveModel:
         """(row, feature), each row as the next one."""
         assert self.encoder is not None
         given = JsonRows(rows, [None] * len(rows))
-        numbers = given.numbers([column.name for column in self.encoder.columns])
-        encoded = None if numbers is None else self.encoder.encode_numbers_each(numbers)
-        if encoded is not None:
-            return encoded
         table = given.table(self._columns(), self.settings.target)
         try:
             return self.encoder.encode_each(self.encoder.read(table, needs_target=False))

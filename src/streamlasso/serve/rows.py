@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Protocol, Self
 
 import msgspec
-import numpy as np
 import pyarrow
 from pyarrow import types
 
-from streamlasso.core.dict_columns import number_columns
 from streamlasso.data.encoding.reading import is_nested, is_temporal
 from streamlasso.data.sources.json_lines import array_of
 from streamlasso.serve.problems import Problem
-from streamlasso.serve.scanned import columns_in
 
 Value = bool | int | float | str | None
 Row = dict[str, Value]
@@ -43,7 +39,6 @@ class Rows(Protocol):
     def names(self) -> set[str]: ...
     def dicts(self) -> list[Row]: ...
     def labels(self) -> Sequence[Value]: ...
-    def numbers(self, columns: Sequence[str]) -> dict[str, np.ndarray] | None: ...
     def table(self, columns: Sequence[str], target: str) -> pyarrow.RecordBatch: ...
     def part(self, start: int, stop: int) -> Self: ...
     def packed(self) -> bytes: ...
@@ -61,36 +56,14 @@ class JsonRows:
 
     kind = JSON
 
-    def __init__(self, rows: list[Row] | None, y: list[Value], body: bytes | None = None) -> None:
-        self._rows, self.y, self.body = rows, y, body
-
-    @classmethod
-    def scanned(cls, body: bytes) -> JsonRows | None:
-        """Those of a request that holds nothing but numbers; objects are made of them only if someone asks."""
-        found = columns_in(body)
-        if found is None:
-            return None
-        columns, (y, whole) = found
-        made = cls(None, (y.astype(np.int64) if whole else y).tolist(), body)
-        made._columns = dict(columns)
-        return made
-
-    @property
-    def rows(self) -> list[Row]:
-        if self._rows is None:
-            assert self.body is not None
-            self._rows = _labelled.decode(self.body).rows
-        return self._rows
+    def __init__(self, rows: list[Row], y: list[Value], body: bytes | None = None) -> None:
+        self.rows, self.y, self.body = rows, y, body
 
     def __len__(self) -> int:
         return len(self.y)
 
-    @cached_property
-    def _columns(self) -> dict[str, tuple[np.ndarray, bool] | None]:
-        return number_columns(self.rows)
-
     def names(self) -> set[str]:
-        return set(self._columns)
+        return set().union(*self.rows)
 
     def dicts(self) -> list[Row]:
         return self.rows
@@ -98,26 +71,9 @@ class JsonRows:
     def labels(self) -> list[Value]:
         return self.y
 
-    def numbers(self, columns: Sequence[str]) -> dict[str, np.ndarray] | None:
-        """These columns as floats, NaN where a value is missing; None if one of them has other values, or none."""
-        found = {name: self._columns.get(name) for name in columns}
-        return None if None in found.values() else {name: each[0] for name, each in found.items() if each is not None}
-
     def table(self, columns: Sequence[str], target: str) -> pyarrow.RecordBatch:
-        arrays = [self._array(name) for name in columns]
+        arrays = [array_of([row.get(name) for row in self.rows]) for name in columns]
         return pyarrow.RecordBatch.from_arrays([*arrays, array_of(self.y)], names=[*columns, target])
-
-    def _array(self, name: str) -> pyarrow.Array:
-        """As `array_of` makes it of the cells."""
-        found = self._columns.get(name)
-        if found is None:
-            return array_of([row.get(name) for row in self.rows])
-        values, whole = found
-        missing = np.isnan(values)
-        if missing.all():
-            return pyarrow.nulls(len(values))
-        mask = missing if missing.any() else None
-        return pyarrow.array(np.where(missing, 0, values).astype(np.int64) if whole else values, mask=mask)
 
     def part(self, start: int, stop: int) -> JsonRows:
         return JsonRows(self.rows[start:stop], self.y[start:stop])
@@ -155,9 +111,6 @@ class ArrowRows:
             return [None] * len(self)
         return self.rows[self.target].to_pylist()
 
-    def numbers(self, columns: Sequence[str]) -> None:
-        """As a table they are read as fast."""
-
     def table(self, columns: Sequence[str], target: str) -> pyarrow.RecordBatch:
         here = self.rows.schema.names
         nothing = pyarrow.nulls(len(self))
@@ -186,9 +139,6 @@ def _plain(column: pyarrow.Array) -> pyarrow.Array:
 def unpacked(kind: int, data: bytes) -> Rows:
     """The rows that were packed."""
     if kind == JSON:
-        scanned = JsonRows.scanned(data)
-        if scanned is not None:
-            return scanned
         found = _labelled.decode(data)
         return JsonRows(found.rows, found.y)
     target, table = msgspec.msgpack.decode(data, type=tuple[str, bytes])

@@ -8,7 +8,6 @@ import logging
 import signal
 import sys
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,9 +65,7 @@ def serve_until_stopped(options: ServeOptions) -> int:
 def _serve(options: ServeOptions) -> int:
     import uvicorn
 
-    from streamlasso.serve.protocol import Connection
-
-    guard, service = guarded(options)
+    guard, _ = guarded(options)
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     # What is there now stays: the garbage collector need not look at it again.
     gc.freeze()
@@ -84,7 +81,6 @@ def _serve(options: ServeOptions) -> int:
         timeout_keep_alive=75,
         timeout_graceful_shutdown=5,
         limit_concurrency=None,
-        http=partial(Connection, service=service, guard=guard),  # type: ignore[arg-type]
     )
     # uvicorn sends itself the signal again when it has stopped; by then it is no news.
     for number in (signal.SIGINT, signal.SIGTERM):

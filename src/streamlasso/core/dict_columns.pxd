@@ -1,4 +1,0 @@
-#: What a column holds besides whole numbers.
-cdef enum:
-    FRACTIONS = 1
-    OTHER = 2

@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from streamlasso import WideClassifier, WideRegressor
+from streamlasso import RAPClassifier, WideClassifier, WideRegressor
 from streamlasso.wide.packed import pack, unpack
 from support.wide import zipf_stream
 
@@ -231,14 +231,49 @@ def test_columns_beyond_31_bits_are_refused():
         WideClassifier().partial_fit(X, [1], classes=[0, 1])
 
 
-@pytest.mark.parametrize("column", [-1, 30])
-def test_columns_that_are_not_there_are_refused(column):
-    model = WideClassifier().partial_fit(np.eye(30), np.arange(30) % 2)
+def forged(kind, name, value):
+    """A matrix of scipy, one of whose arrays says what is not there."""
+    X = kind(np.eye(4, 30))
+    setattr(X, name, value(getattr(X, name)))
+    return X
+
+
+def put(place, value):
+    def change(numbers):
+        numbers[place] = value
+        return numbers
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (sparse.csr_array, "indices", put(0, -1)),
+        (sparse.csr_array, "indices", put(2, 30)),
+        (sparse.csr_array, "indices", lambda columns: columns[:2]),
+        (sparse.csr_array, "data", lambda values: values[:1]),
+        (sparse.csr_array, "indptr", put(-1, 10**6)),
+        (sparse.csr_array, "indptr", put(1, 10**6)),
+        (sparse.csr_array, "indptr", put(0, -(10**6))),
+        (sparse.csr_array, "indptr", lambda starts: starts[:-1]),
+        (sparse.csr_matrix, "indptr", put(-1, 5)),
+        (sparse.csc_array, "indices", put(1, 10**6)),
+        (sparse.csc_array, "indptr", put(3, -5)),
+        (sparse.coo_array, "row", put(0, 10**6)),
+        (sparse.coo_array, "col", put(0, -1)),
+        (sparse.coo_array, "data", lambda values: values[:1]),
+    ],
+)
+@pytest.mark.parametrize("model", [WideClassifier(), RAPClassifier()], ids=["wide", "dense"])
+def test_forged_matrices_are_refused(model, kind, name, value):
+    """Compiled code would read and write what is not theirs."""
+    model = clone(model).partial_fit(np.eye(2, 30), [0, 1])
     before = model.to_bytes()
-    X = sparse.csr_array((np.ones(1), np.array([0]), np.array([0, 1])), shape=(1, 30))
-    X.indices[0] = column
-    with pytest.raises(ValueError, match=f"column {column}, and 30 columns"):
-        model.partial_fit(X, [1])
+    X = forged(kind, name, value)
+    for call in (lambda: model.partial_fit(X, [0, 1, 0, 1]), lambda: model.predict(X)):
+        with pytest.raises(ValueError, match="not a valid sparse matrix"):
+            call()
     assert model.to_bytes() == before
 
 

@@ -69,10 +69,22 @@ def names_with_new(estimator: Any, X: Any) -> list[str]:
     return names if 0 < len(known) < len(names) and names[: len(known)] == known else []
 
 
+def refuse_forged(X: Any) -> None:
+    """A matrix whose arrays were changed after scipy had checked them: its compiled code trusts what they say."""
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            type(X)((X.data, X.indices, X.indptr), shape=X.shape).check_format()
+        elif X.format == "coo":
+            type(X)((X.data, (X.row, X.col)), shape=X.shape)
+    except ValueError as error:
+        raise ValueError(f"X is not a valid sparse matrix: {error}; no row was learnt.") from None
+
+
 def dense(X: Any) -> Any:
     """A sparse matrix as an array, if that is not too large; anything else as it is."""
     if type(X) is np.ndarray or not issparse(X):
         return X
+    refuse_forged(X)
     if np.prod(X.shape, dtype=float) > LARGEST_SPARSE:
         rows, columns = X.shape
         fewer = f"learn {LARGEST_SPARSE // columns:,} rows at a time with partial_fit, or " * (

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.stats import norm, t
 
 from oracles.quantiles import LEVELS, followed
@@ -32,7 +34,8 @@ def test_quantiles_follow_the_errors(family, settings):
     # The oracle's integrals over a count are sums of 4,000 points.
     close = dict(rtol=1e-9, atol=1e-9) if type(family) is not Poisson else dict(rtol=1e-3, atol=1e-3)
     np.testing.assert_allclose(model.predict_quantiles(X[:5], LEVELS), expected, **close)
-    two_sided = expected[:, 3] > 0 if type(family) is Poisson else np.ones(5, bool)
+    # Where a count of 0 is likely, an interval is not central.
+    two_sided = expected[:, 2] > 0 if type(family) is Poisson else np.ones(5, bool)
     assert two_sided.sum() >= 3
     np.testing.assert_allclose(model.predict_interval(X[:5], 0.8)[two_sided], expected[two_sided][:, [3, 7]], **close)
 
@@ -69,6 +72,26 @@ def test_counts_of_a_small_mean_are_covered_as_often_as_asked_for(mean):
         ends = Ends(quantiles, coverage)
         low, high = ends.of(quantiles.walk(y, eta, ends.levels))[100:].T
         assert np.mean((low <= y[100:]) & (y[100:] <= high)) == pytest.approx(coverage, abs=0.015)
+
+
+@given(
+    st.sampled_from([Gaussian(), Poisson(), Gamma()]),
+    st.integers(0, 300),
+    st.floats(-2.0, 3.0),
+    st.integers(0, 2**32 - 1),
+    st.lists(st.floats(0.001, 0.999), min_size=2, max_size=6),
+)
+def test_an_interval_lies_inside_those_of_larger_coverage(family, n, level, seed, coverages):
+    """From the first row on, also where predictions are biased and the lowest count is likely."""
+    rng = np.random.default_rng(seed)
+    eta = level + 0.5 * rng.normal(size=n + 5)
+    quantiles = Quantiles(family)
+    quantiles.walk(family.sample(rng, eta + rng.normal())[:n], eta[:n], [])
+    ends = [Ends(quantiles, coverage) for coverage in sorted(coverages)]
+    low, high = np.array([each.of(quantiles.around(eta[n:], each.levels)) for each in ends]).T
+    rounding = 1e-12 * np.maximum(1.0, np.abs(np.where(np.isfinite(high), high, 0.0)).max())
+    assert np.all(low[:, 1:] <= low[:, :-1] + rounding) and np.all(high[:, 1:] >= high[:, :-1] - rounding)
+    assert np.all(low <= high)
 
 
 @pytest.mark.parametrize("noise", ["normal", "t2", "skewed", "doubling"])

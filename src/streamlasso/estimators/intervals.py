@@ -18,28 +18,44 @@ def refuse_coverage(coverage: Any, name: str = "coverage=") -> float:
     return float(coverage)
 
 
+#: Levels below the median at which the share of the lowest count is looked for, and the level of the upper end where
+#: the lower end leaves that count: between those that each side's coverage asks for, 1 - 2 tail and 1 - tail, and not
+#: below the median, which always lies inside.
+TAILS = np.arange(0.01, 0.5, 0.01)
+UPPER = np.maximum(1.0 - 1.5 * TAILS, 0.5)
+
+
 class Ends:
     """The ends of a central interval: which levels they are, and where they lie.
 
-    Counts near 0 have no tail below: where the lower end is the lowest count there is, all that the interval leaves out
-    is above it, and the upper end is the quantile at `coverage`.
+    Counts near 0 have no tail below. With t the largest of TAILS whose quantile is the lowest count, an interval that
+    leaves out less than t on either side begins there, and its upper end is the quantile at its coverage. So that it
+    holds the narrower ones, which leave the lowest count out, its upper end is at UPPER or above, and theirs at UPPER
+    or below.
     """
 
     def __init__(self, quantiles: Quantiles, coverage: Any) -> None:
         self.whole, self.lowest = quantiles.whole, quantiles.lowest
-        self.one_sided = refuse_coverage(coverage)
-        self.low = (1.0 - self.one_sided) / 2.0
+        self.coverage = refuse_coverage(coverage)
+        self.low = (1.0 - self.coverage) / 2.0
         self.high = 1.0 - self.low
-        self.levels = sorted({self.low, self.one_sided, self.high})
+        more = {self.coverage, *TAILS.tolist(), *UPPER.tolist()} if self.whole else set()
+        self.levels = sorted({self.low, self.high} | more)
 
     def of(self, quantiles: np.ndarray) -> np.ndarray:
         """(row, low and high), from the quantiles at `levels`."""
-        low, high, one_sided = (
-            quantiles[:, self.levels.index(level)] for level in (self.low, self.high, self.one_sided)
-        )
+        low, high = self._at(quantiles, self.low), self._at(quantiles, self.high)
         if self.whole:
-            high = np.where(low <= self.lowest, np.maximum(one_sided, low), high)
+            n = np.count_nonzero(self._at(quantiles, TAILS) <= self.lowest, axis=1)
+            tail = np.append(0.0, TAILS)[n]
+            upper = self._at(quantiles, UPPER)[np.arange(len(n)), np.maximum(n - 1, 0)]
+            central = np.where(n > 0, np.minimum(high, upper), high)
+            high = np.where(self.low <= tail, np.maximum(self._at(quantiles, self.coverage), upper), central)
         return np.column_stack([low, high])
+
+    def _at(self, quantiles: np.ndarray, level: Any) -> np.ndarray:
+        found: np.ndarray = quantiles[:, np.searchsorted(self.levels, level)]
+        return found
 
 
 def levels_of(levels: Any) -> np.ndarray:

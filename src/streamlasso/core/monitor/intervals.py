@@ -186,6 +186,7 @@ class Quantiles(Stateful):
     def _say(self, at, wide, out):
         """Quantiles of the errors at these normal quantiles, each so much wider; the rates' averages are in order."""
         i: cython.Py_ssize_t
+        value: cython.double
         said: cython.double[N_LEVELS]
         s: cython.double = sqrt(self.square)
         for i in range(N_LEVELS):
@@ -196,7 +197,9 @@ class Quantiles(Stateful):
             if self.n < 2:
                 out[i] = 0.0 if at[i] == 0.0 else (INFINITY if at[i] > 0.0 else -INFINITY)
                 continue
-            out[i] = s * wide[i] * _between(at[i], KNOTS.at, said)
+            value = _between(at[i], KNOTS.at, said)
+            # Only away from the prediction: otherwise a wider interval would not hold a narrower one.
+            out[i] = s * (wide[i] if value * at[i] > 0.0 else 1.0) * value
             if i > 0:
                 out[i] = max(out[i], out[i - 1])
 

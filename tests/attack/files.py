@@ -124,9 +124,7 @@ def _wide():
     models = [
         WideRegressor().partial_fit(dense, X[:, 0]),
         WideRegressor("poisson", experts=8, memory="second_sight").partial_fit(dense, np.arange(30.0)),
-        WideRegressor(tuner="logrms").partial_fit(dense, X[:, 0]),
         WideClassifier(memory="sparse", max_features=2).partial_fit(dense, CLASSES, classes=[0, 1, 2]),
-        WideClassifier(tuner=SGD(0.1)).partial_fit(dense, CLASSES > 0, classes=[False, True]),
         river.WideRegressor(keep_names=True, max_features=2),
         river.WideClassifier(experts=8, memory="sparse"),
     ]

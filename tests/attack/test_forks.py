@@ -77,15 +77,11 @@ state = lambda model: (model.n_seen_, bits(model))
 """,
     "wide classes": """
 X = rng.normal(size=(3000, 10)); y = np.digitize(X[:, 0], [-0.5, 0.5])
-class Plain(Tuner):
-    name = "plain"
-    def update(self, lam, gradient, scale, lam_max, state):
-        return lam - 0.01 * gradient
 def learn(model, a, b):
     for i in range(a, b, 50):
         model.partial_fit(X[i : i + 50], y[i : i + 50], classes=[0, 1, 2])
     return model
-make = lambda: learn(WideClassifier(tuner=Plain()), 0, 50)
+make = lambda: learn(WideClassifier(), 0, 50)
 wide_bits = lambda model: [array.tobytes() for each in model.models_ for array in each.state().values()]
 state = lambda model: (model.n_seen_, wide_bits(model))
 """,

@@ -26,7 +26,7 @@ from streamlasso.river import WideClassifier as WideNamedClassifier
 from streamlasso.river import WideRegressor as WideNamed
 from streamlasso.tuners import Fixed, LogRMS
 from streamlasso.wide import WideClassifier
-from support.plain import PlainGaussian, PlainSGD
+from support.plain import PlainGaussian
 
 N, P = 400, 5
 rng = np.random.default_rng(0)
@@ -460,13 +460,6 @@ def named_with_the_same_key(**settings):
 #: What makes a model, its rows from a to b, rows that are learnt by one call, and what all classes say of a row.
 WIDE = {
     "columns": (WideClassifier, learn_columns, 4, lambda model: model.predict_proba(X[:3]).tobytes()),
-    "columns and a tuner": (
-        # In Python, so that other threads run, and fork, inside a row.
-        lambda: WideClassifier(tuner=PlainSGD(0.01)),
-        learn_columns,
-        4,
-        lambda model: model.predict_proba(X[:3]).tobytes(),
-    ),
     "names": (named_with_the_same_key, learn_named, 1, lambda model: str(model.predict_proba_one(NAMED[0]))),
     "names that are kept": (
         lambda: named_with_the_same_key(keep_names=True),

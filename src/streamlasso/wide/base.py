@@ -13,13 +13,12 @@ from sklearn.exceptions import NotFittedError
 from streamlasso.compact import array_of
 from streamlasso.core.sparse.model import Wide
 from streamlasso.core.sparse.rows import learn_each
-from streamlasso.core.sparse.single import Single
 from streamlasso.estimators.multiclass import n_models
 from streamlasso.estimators.turns import behind_the_gate_of, between_rows, learning
 from streamlasso.estimators.validation import noted_on, refuse_no_target, stand_in, weights_of
 from streamlasso.families import Family
 from streamlasso.wide.packed import Saved, pack, restored, states_of
-from streamlasso.wide.parameters import engine_settings, settings_as_json, settings_of_json
+from streamlasso.wide.parameters import engine_settings
 from streamlasso.wide.validation import rows_of
 
 
@@ -28,7 +27,7 @@ class WideEstimator(Saved, BaseEstimator):
 
     #: Whether y are classes, which have no units.
     _classes = False
-    models_: list[Wide | Single]
+    models_: list[Wide]
     n_features_in_: int
     classes_: np.ndarray
 
@@ -43,10 +42,8 @@ class WideEstimator(Saved, BaseEstimator):
     def _family(self) -> Family:
         raise NotImplementedError
 
-    def _new_model(self) -> Wide | Single:
-        settings = engine_settings(self.get_params(deep=False))
-        kind = Single if "tuner" in settings else Wide
-        return kind(self._family(), fixed_units=self._classes, **settings)
+    def _new_model(self) -> Wide:
+        return Wide(self._family(), fixed_units=self._classes, **engine_settings(self.get_params(deep=False)))
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
@@ -76,7 +73,7 @@ class WideEstimator(Saved, BaseEstimator):
         rows = rows_of(self, X, reset=False)
         return np.column_stack([model.decide(*rows[:3]) for model in models])
 
-    def _fitted(self) -> list[Wide | Single]:
+    def _fitted(self) -> list[Wide]:
         if not hasattr(self, "models_"):
             raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call fit or partial_fit first.")
         return self.models_
@@ -88,27 +85,6 @@ class WideEstimator(Saved, BaseEstimator):
     def coef_(self) -> sparse.csr_array:
         """The coefficients now, sparse: (1, n_features), or one row per class."""
         return self._as_rows([model.coef() for model in self._fitted()])
-
-    @property
-    @between_rows
-    def coef_slope_(self) -> sparse.csr_array:
-        """The derivative of `coef_` with respect to lam; of a model with a tuner."""
-        return self._as_rows([model.coef_slope() for model in self._tuned()])
-
-    @property
-    @between_rows
-    def lambda_(self) -> float | np.ndarray:
-        """The threshold on the evidence, in standard errors; of a model with a tuner."""
-        lams = [model.lam for model in self._tuned()]
-        return lams[0] if len(lams) == 1 else np.array(lams)
-
-    def _tuned(self) -> list[Single]:
-        models = [model for model in self._fitted() if isinstance(model, Single)]
-        if not models:
-            raise AttributeError(
-                "experts with different penalties compete: give a tuner, such as LogRMS(), for one lam"
-            )
-        return models
 
     def _as_rows(self, rows: list[tuple[np.ndarray, np.ndarray]]) -> sparse.csr_array:
         starts = np.cumsum([0, *(np.count_nonzero(values) for _, values in rows)])
@@ -141,7 +117,7 @@ class WideEstimator(Saved, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         header = {
             "class": self._kind(),
-            "settings": settings_as_json(self.get_params(deep=False)),
+            "settings": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
             "labels": labels,
             "names": None if names is None else names.tolist(),
             "classes": _classes_as_json(getattr(self, "classes_", None)),
@@ -151,7 +127,7 @@ class WideEstimator(Saved, BaseEstimator):
 
     @classmethod
     def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        model = cls(**settings_of_json(header["settings"]))
+        model = cls(**header["settings"])
         model.models_ = restored(model._new_model, int(header["models"]), arrays)
         model.n_features_in_ = n_features = header["labels"]["n_features_in_"]
         live = max(int(max(each.table.keys(), default=0)) for each in model.models_)
@@ -170,6 +146,11 @@ class WideEstimator(Saved, BaseEstimator):
             if len(labels) < 2 or n_models(len(labels)) != len(model.models_) or not in_order:
                 raise ValueError("classes and models do not belong together")
         return model
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _classes_as_json(classes: np.ndarray | None) -> tuple[str, list[Any]] | None:

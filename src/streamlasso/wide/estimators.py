@@ -12,7 +12,7 @@ from streamlasso.estimators.turns import between_rows
 from streamlasso.estimators.validation import classes_of, named_classes, numbers_of, places_of, refuse_no_weight
 from streamlasso.families import Binomial, Family
 from streamlasso.wide.base import WideEstimator
-from streamlasso.wide.parameters import ATTRIBUTES, METHOD, PARAMETERS, TUNED, TUNER, family_of
+from streamlasso.wide.parameters import ATTRIBUTES, METHOD, PARAMETERS, family_of
 
 
 class WideClassifier(ClassifierMixin, WideEstimator):
@@ -23,7 +23,6 @@ class WideClassifier(ClassifierMixin, WideEstimator):
     Parameters
     ----------
     {PARAMETERS}
-    {TUNER}
 
     Attributes
     ----------
@@ -33,7 +32,6 @@ class WideClassifier(ClassifierMixin, WideEstimator):
         The coefficients now: those of the experts in the proportions in which these are combined.
     intercept_ : ndarray of shape (1,) or (n_classes,)
         The intercepts now.
-    {TUNED}
     {ATTRIBUTES}
 
     Examples
@@ -49,13 +47,10 @@ class WideClassifier(ClassifierMixin, WideEstimator):
 
     _classes = True
 
-    def __init__(
-        self, experts: int = 16, memory: str = "full", max_features: int | None = None, tuner: Any = None
-    ) -> None:
+    def __init__(self, experts: int = 16, memory: str = "full", max_features: int | None = None) -> None:
         self.experts = experts
         self.memory = memory
         self.max_features = max_features
-        self.tuner = tuner
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Forget everything, then learn the rows in order, each once."""
@@ -116,7 +111,6 @@ class WideRegressor(RegressorMixin, WideEstimator):
     family : {{"gaussian", "poisson"}}, default="gaussian"
         Squared error; or counts, with the log link.
     {PARAMETERS}
-    {TUNER}
 
     Attributes
     ----------
@@ -124,7 +118,6 @@ class WideRegressor(RegressorMixin, WideEstimator):
         The coefficients now: those of the experts in the proportions in which these are combined.
     intercept_ : float
         The intercept now.
-    {TUNED}
     {ATTRIBUTES}
 
     Examples
@@ -145,13 +138,11 @@ class WideRegressor(RegressorMixin, WideEstimator):
         experts: int = 16,
         memory: str = "full",
         max_features: int | None = None,
-        tuner: Any = None,
     ) -> None:
         self.family = family
         self.experts = experts
         self.memory = memory
         self.max_features = max_features
-        self.tuner = tuner
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,17 +17,14 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from streamlasso import checkpoint
 from streamlasso._files import write_whole
 from streamlasso.core.sparse.model import Wide
-from streamlasso.core.sparse.single import Single
 from streamlasso.estimators.turns import CopiedWhole, between_rows
-
-M = TypeVar("M", Wide, Single, Wide | Single)
 
 MAGIC = b"SLWIDE\r\n"
 #: 1, of unreleased versions, held n where r is now (`core/sparse/lanes.pxd`).
@@ -162,12 +159,12 @@ def _in_checkpoint(path: Any, data: bytes) -> bytes:
 # --- engines ----------------------------------------------------------------------------------------------------------
 
 
-def states_of(models: Sequence[Wide | Single]) -> dict[str, np.ndarray]:
+def states_of(models: Sequence[Wide]) -> dict[str, np.ndarray]:
     """The states of engines as arrays, by number and name."""
     return {f"{i}/{name}": array for i, model in enumerate(models) for name, array in model.state().items()}
 
 
-def restored(make: Callable[[], M], n: int, arrays: Mapping[str, np.ndarray]) -> list[M]:
+def restored(make: Callable[[], Wide], n: int, arrays: Mapping[str, np.ndarray]) -> list[Wide]:
     """n new engines in these states. None has fewer numbers than a new one, so a file says how many there can be."""
     least, given = _n_bytes(make().state()), _n_bytes(arrays)
     if not 1 <= n * least <= given:

@@ -9,8 +9,7 @@ import numpy as np
 
 from streamlasso.core.sparse.model import ADMITTED_AT, EXPERTS
 from streamlasso.families import Family
-from streamlasso.settings import as_family, as_tuner
-from streamlasso.tuners import TUNERS, Tuner
+from streamlasso.settings import as_family
 
 #: The families that the engine is made for.
 FAMILIES = ("gaussian", "poisson")
@@ -34,13 +33,6 @@ ATTRIBUTES = """n_seen_ : int
     n_features_in_, feature_names_in_
         As in scikit-learn."""
 
-#: For faces that have it.
-TUNER = """tuner : Tuner or str, default=None
-        One model whose lam this tuner moves, in place of the experts; `experts` is then not used, and `memory` is
-        "full". None, the default, predicts better (docs/wide.md)."""
-TUNED = """lambda_, coef_slope_ : float, sparse array
-        With a tuner: its lam, and the derivative of `coef_` with respect to it."""
-
 METHOD = """A row costs time in proportion to its non-zeros, and only features that occur take memory. Experts with
     different steps, penalties and half-lives learn side by side; their predictions are combined by how well they did
     (docs/wide.md)."""
@@ -63,40 +55,8 @@ def engine_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(memory, str) or memory not in ADMITTED_AT:
         raise ValueError(f"memory={memory!r} is unknown: use one of {', '.join(map(repr, ADMITTED_AT))}")
     chosen = {"experts": int(experts), "memory": memory}
-    if settings.get("tuner") is not None:
-        tuner = as_tuner(settings["tuner"])
-        if tuner.competes or memory != "full":
-            raise ValueError(
-                f"tuner={tuner!r} with memory={memory!r}: use memory='full' and a tuner of one lam, or None"
-            )
-        chosen = {"tuner": tuner}
     if most is None:
         return chosen
     if isinstance(most, bool) or not isinstance(most, int | np.integer) or not 1 <= most < 2**31 - 1:
         raise ValueError(f"max_features={most!r} is not a number of features: use a whole number of 1 or more, or None")
     return {**chosen, "most": int(most)}
-
-
-# --- as JSON ----------------------------------------------------------------------------------------------------------
-
-
-def settings_as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of an estimator; a tuner by its word and its own settings."""
-    return {name: _as_json(value) for name, value in settings.items()}
-
-
-def _as_json(value: Any) -> Any:
-    if not isinstance(value, Tuner):
-        return value.item() if isinstance(value, np.generic) else value
-    if TUNERS.get(str(value.name)) is not type(value):
-        raise ValueError(f"tuner={value!r} is not built in: keep such a model with pickle")
-    return {"tuner": value.name, "settings": value.settings()}
-
-
-def settings_of_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings again."""
-    return {name: _of_json(value) for name, value in settings.items()}
-
-
-def _of_json(value: Any) -> Any:
-    return TUNERS[value["tuner"]](**value["settings"]) if isinstance(value, dict) else value

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.js' -o -name py.typed -o -path '*serve/page/*')
+SOURCES := pyproject.toml setup.py $(shell find src -name '*.py' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.h' -o -name '*.js' -o -name py.typed -o -path '*serve/page/*')
 # The package as import-linter should see it: a cimport is an import.
 IMPORTS := build/imports
 

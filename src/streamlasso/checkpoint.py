@@ -36,7 +36,7 @@ def save(
 
     `notes` (plain JSON) and `arrays` travel with it for `load_with_notes`; `load` ignores them.
     """
-    write_whole(path, as_file(compact.to_bytes(estimator), compact.class_name(type(estimator)), notes, arrays))
+    write_whole(path, as_file(estimator.to_bytes(), compact.class_name(type(estimator)), notes, arrays))
 
 
 def load(cls: Any, path: Any) -> Any:
@@ -64,6 +64,11 @@ def read(path: Any) -> tuple[str, bytes, dict[str, Any], dict[str, np.ndarray]]:
     model = tensors.pop(MODEL).tobytes()
     arrays = {name.removeprefix(NOTED): array for name, array in sorted(tensors.items())}
     return str(record.get("class")), model, record["notes"], arrays
+
+
+def to_bytes(estimator: Any) -> bytes:
+    """What stands in its file as well."""
+    return compact.to_bytes(estimator)
 
 
 def from_bytes(cls: Any, data: bytes) -> Any:

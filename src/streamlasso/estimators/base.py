@@ -1,33 +1,29 @@
-"""What the regressor and the classifier share."""
+"""What scikit-learn's regressor and classifier share: arrays in, arrays out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from streamlasso import checkpoint, compact
-from streamlasso._html import learnt_html
 from streamlasso.core.base.selected import Selected
 from streamlasso.core.model import Engine, learn_together
-from streamlasso.estimators.changes import FindsChanges
 from streamlasso.estimators.coefficients import Coefficients, with_names
 from streamlasso.estimators.explanation import explained, explained_change
+from streamlasso.estimators.face import Best, Face, Number
 from streamlasso.estimators.nested import NestedParts
 from streamlasso.estimators.parameters import Parameters
-from streamlasso.estimators.turns import CopiedWhole, behind_the_gate_of, between_rows, counting, learning, publish
+from streamlasso.estimators.turns import behind_the_gate_of, between_rows, counting, learning, publish
 from streamlasso.estimators.validation import (
     NOTED,
+    checked_features,
     dense,
     features_of,
     names_with_new,
-    noted_on,
     refuse_no_weight,
-    stand_in,
     weights_of,
 )
 from streamlasso.settings import build_learner, is_all
@@ -58,10 +54,9 @@ class Rows(NamedTuple):
         return self._replace(X=self.X[order], targets=[y[order] for y in self.targets], weights=weights)
 
 
-class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
+class RAP(Face[Number, np.ndarray, Best], Parameters, NestedParts):
     """A model on a stream; subclasses say what y is (`_targets`, `_settings`) and what comes out (`_predictions`)."""
 
-    learners_: list[Engine]
     n_features_in_: int
     feature_names_in_: np.ndarray
     classes_: np.ndarray
@@ -121,17 +116,15 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
 
     def _ready(self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, reset: bool) -> Rows:
         """Check everything before the first row is learnt. New columns of a frame, after the known ones, were 0."""
-        new = [] if reset else names_with_new(self, X)
-        checked = stand_in(self) if reset or new else self
-        if new:
-            checked.__dict__.update(_names(new))
-        X = features_of(checked, dense(X), reset=reset)
+        reset_columns = reset or bool(names_with_new(self, X))
+        X, labels = checked_features(self, dense(X), reset=reset_columns)
         targets, known = self._targets(y, len(X), classes, reset=reset)
         weights = weights_of(sample_weight, len(X))
-        if checked is self:
+        if labels is None:
             return Rows(X, targets, weights, self.learners_, known)
-        learners = self._new_learners(X.shape[1], len(targets)) if reset else self._grown(len(new))
-        labels = noted_on(checked) | ({} if known is None else {"classes_": known})
+        learners = self._new_learners(X.shape[1], len(targets)) if reset else self._grown(X.shape[1])
+        if known is not None:
+            labels["classes_"] = known
         return Rows(X, targets, weights, learners, known, labels)
 
     def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
@@ -177,41 +170,18 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
         learners = self._fitted()
         if names_with_new(self, X):
             X = X[list(self.feature_names_in_)]
-        X = features_of(self, dense(X), reset=False)
+        X = features_of(self, X)
         return np.column_stack([learner.decision(X) for learner in learners])
 
     # --- what it is ---------------------------------------------------------------------------------------------------
-
-    @property
-    @between_rows
-    def n_seen_(self) -> int:
-        return self._first.n_seen
-
-    @property
-    @between_rows
-    def effective_size_(self) -> float:
-        return self._first.effective_size
-
-    @property
-    def _first(self) -> Engine:
-        return self._fitted()[0]
-
-    def _learners_now(self) -> list[Engine]:
-        return self._fitted()
 
     def _fitted(self) -> list[Engine]:
         if not hasattr(self, "learners_"):
             raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call fit or partial_fit first.")
         return self.learners_
 
-    @property
-    @between_rows
-    def inclusion_(self) -> Any:
-        """Of each feature, the probability that it matters, from 0 to 1. Of a single model, 1 where it has a
-        coefficient and 0 elsewhere. One for each class where there are several.
-        """
-        found = [Coefficients(learner.inclusion(), self._names) for learner in self._fitted()]
-        return found[0] if len(found) == 1 else found
+    def _by_feature(self, values: np.ndarray) -> Coefficients:
+        return Coefficients(values, self._names)
 
     @between_rows
     def explain(self, x: Any, before: Self | None = None) -> Any:
@@ -232,14 +202,14 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
         True
         """
         learners = self._fitted()
-        row = features_of(self, dense(x if hasattr(x, "columns") else np.atleast_2d(x)), reset=False)
+        row = features_of(self, x if hasattr(x, "columns") else np.atleast_2d(x))
         if len(row) != 1:
             raise ValueError(f"x holds {len(row)} rows: explain takes one")
         if before is None:
             found = [explained(learner, row[0], self._names) for learner in learners]
         else:
             found = self._explained_change(learners, before, row[0])
-        return found[0] if len(found) == 1 else found
+        return self._by_model(found)
 
     def _explained_change(self, learners: list[Engine], before: Self, row: np.ndarray) -> list[Any]:
         if not isinstance(before, RAP) or len(before._fitted()) != len(learners):
@@ -260,19 +230,7 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
             bundle["text/html"] = self._learnt_html() + bundle["text/html"]
         return bundle
 
-    @between_rows
-    def _learnt_html(self) -> str:
-        """What stands above scikit-learn's diagram, which is about parameters."""
-        if not hasattr(self, "learners_") or not self.n_seen_:
-            return ""
-        return learnt_html(type(self).__name__, self.learners_, self._sparse_models(), self._names)
-
-    def _sparse_models(self) -> dict[Any, Selected]:
-        """One model per class, or one by the name None; of a mixture the selected one."""
-        return {None: self._first.single()}
-
     def _named_model(self, model: Selected) -> Selected:
-        """Its coefficients have the names of the features, if these have names."""
         return with_names(model, self._names) if hasattr(self, "feature_names_in_") else model
 
     @property
@@ -280,40 +238,8 @@ class RAP(CopiedWhole, FindsChanges, Parameters, NestedParts):
         """Of the features."""
         return list(map(str, getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)])))
 
-    # --- checkpoints --------------------------------------------------------------------------------------------------
-
-    def save(self, path: Any) -> None:
-        """Write the model to `path` (safetensors); the file appears whole or not at all.
-
-        While another thread learns, it is the model between two rows.
-        """
-        self._fitted()
-        checkpoint.save(copy(self), path)
-
-    @classmethod
-    def load(cls, path: Any) -> Self:
-        """The model that `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
-        return checkpoint.load(cls, path)
-
-    @between_rows
-    def to_bytes(self) -> bytes:
-        """The model as bytes, for a database or a message; `save` writes the same."""
-        self._fitted()
-        return compact.to_bytes(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """The model that `to_bytes` gave. No code of theirs is run, and bytes that are not whole are refused."""
-        return checkpoint.from_bytes(cls, data)
-
-    def _whole(self) -> bool:
-        """Do the labels belong to the learners? A checkpoint asks before it hands out a model."""
-        return len(self.learners_) == 1 and self._named_right
-
-    @property
-    def _named_right(self) -> bool:
-        p = self._first.n_features
-        return self.n_features_in_ == p and len(getattr(self, "feature_names_in_", range(p))) == p
+    def _fits(self, n_features: int) -> bool:
+        return self.n_features_in_ == n_features == len(getattr(self, "feature_names_in_", range(n_features)))
 
 
 def _names(names: Sequence[str]) -> dict[str, Any]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from streamlasso.core.model import Engine
 from streamlasso.core.monitor.attribution import DetectedChange
-from streamlasso.estimators.multiclass import modelled
-from streamlasso.estimators.turns import between_rows
+from streamlasso.estimators.turns import CopiedWhole, between_rows
 
 
-class FindsChanges:
+class FindsChanges(CopiedWhole):
     """An estimator whose learners look for changes."""
 
     #: Called with each change when it is found.
@@ -35,21 +34,14 @@ class FindsChanges:
         >>> [(change.row, list(change.features)) for change in model.changes_]
         [(400, ['x1'])]
         """
-        if all(learner.changes is None for learner in self._learners_now()):
+        if all(learner.changes is None for learner in self._fitted()):
             raise AttributeError("changes_: no changes were looked for; use false_alarms=1.0 from the first row on")
         found = []
-        for learner, label in zip(self._learners_now(), self._change_labels(), strict=False):
+        labels = self._model_labels() if len(self._fitted()) > 1 else [None]
+        for learner, label in zip(self._fitted(), labels, strict=True):
             if learner.changes is not None:
                 found += [change.named(self._names)._replace(label=label) for change in learner.changes.list()]
         return sorted(found, key=lambda change: (change.detected, change.row))
-
-    def _learners_now(self) -> list[Engine]:
-        return self.learners_
-
-    def _change_labels(self) -> list[Any]:
-        """The class of each learner, where there are several."""
-        classes = list(getattr(self, "classes_", []))
-        return list(modelled(classes)) if len(self.learners_) > 1 else [None]
 
     @contextmanager
     def _telling(self, reset: bool = False) -> Iterator[None]:
@@ -64,8 +56,17 @@ class FindsChanges:
         finally:
             news.tell()
 
+    def _fitted(self) -> list[Engine]:
+        """The engines."""
+        raise NotImplementedError
+
+    def _model_labels(self) -> Sequence[Any]:
+        """The class of each engine."""
+        raise NotImplementedError
+
     @property
     def _names(self) -> list[str]:
+        """Of the features."""
         raise NotImplementedError
 
 

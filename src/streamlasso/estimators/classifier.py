@@ -16,7 +16,6 @@ from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
     best_class,
-    modelled,
     n_models,
     probabilities,
     sets_of,
@@ -29,7 +28,7 @@ from streamlasso.estimators.validation import classes_of, named_classes, places_
 from streamlasso.families import Binomial
 
 
-class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
+class RAPClassifier(KeepsRecent, ClassifierMixin, RAP[float | np.ndarray, Selected | list[Selected]]):
     __doc__ = f"""Sparse classification on a stream that may change: a logistic regression that tunes itself.
 
     {METHOD}
@@ -169,35 +168,15 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP):
     def intercept_(self) -> np.ndarray:
         return np.array([learner.intercept for learner in self._fitted()])
 
-    @property
-    @between_rows
-    def lambda_(self) -> float | np.ndarray:
-        lams = [learner.lam for learner in self._fitted()]
-        return lams[0] if len(lams) == 1 else np.array(lams)
+    def _by_model(self, values: list[Any]) -> Any:
+        if len(values) == 1:
+            return values[0]
+        if isinstance(values[0], Selected):
+            return SelectedOfClasses(values, self._labels())
+        return np.array(values) if np.isscalar(values[0]) else values
 
-    @property
-    @between_rows
-    def lambda_max_(self) -> float | np.ndarray:
-        lams = [learner.lam_max for learner in self._fitted()]
-        return lams[0] if len(lams) == 1 else np.array(lams)
-
-    @property
-    @between_rows
-    def selected_(self) -> Selected | list[Selected]:
-        models = [self._named_model(learner.selected()) for learner in self._fitted()]
-        return models[0] if len(models) == 1 else SelectedOfClasses(models, self.classes_.tolist())
-
-    @between_rows
-    def _sparse_models(self) -> dict[Any, Selected]:
-        models = [learner.single() for learner in self._fitted()]
-        return dict(zip(modelled(self.classes_.tolist()), models, strict=True))
+    def _labels(self) -> list[Any]:
+        return self.classes_.tolist()
 
     def _whole(self) -> bool:
-        k = len(self.classes_)
-        kept = getattr(self, "_recent", None)
-        return (
-            self._named_right
-            and len(np.unique(self.classes_)) == k >= 2
-            and len(self.learners_) == n_models(k)
-            and (kept is None or kept.n_features == self.n_features_in_)
-        )
+        return super()._whole() and len(self.classes_) >= 2

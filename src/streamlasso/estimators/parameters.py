@@ -1,8 +1,11 @@
-"""The parameters that all estimators share: kept as given, described once, checked by `settings.py`."""
+"""The parameters that all estimators share: named and described once, kept as given, checked by `settings.py`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+from streamlasso.families import FAMILIES
 
 #: What the default does, and what RAP is.
 METHOD = """By default (`tuner=Mixture()`) sparse models with different penalties and memories learn side by side. The
@@ -15,7 +18,7 @@ METHOD = """By default (`tuner=Mixture()`) sparse models with different penaltie
 _PARAMETERS = """memory : float, int, str or Memory, default=None
         How the past fades: a forgetting factor up to 1, a number of rows above 1, or one of `streamlasso.memories`.
         "all" is for a fixed table: all rows weigh the same, and predictions take nothing from the rows before. None,
-        or "auto", leaves it to `Mixture`, and is .99 for other tuners.
+        or "auto", leaves it to `Mixture`, and is 0.99 for other tuners.
     penalty : str or Penalty, default=None
         "l1", "ridge", or one of `streamlasso.penalties`. None is `L1()`.
     tuner : str or Tuner, default=None
@@ -47,7 +50,7 @@ _BY_COLUMN = """penalty_factor : array-like of shape (n_features,), default=None
 _BY_NAME = """penalty_factor : dict, default=None
         Multiplies lam, by the name of the feature. 0 is never penalised; a name that is absent counts as 1."""
 
-FAMILY = """family : {"gaussian", "binomial", "poisson", "gamma"} or Family, default="gaussian"
+FAMILY = f"""family : {{{", ".join(f'"{word}"' for word in FAMILIES)}}} or Family, default="gaussian"
         The distribution of the response, or one of `streamlasso.families`."""
 #: For estimators that take arrays, and for those that take rows with names.
 PARAMETERS = _PARAMETERS.format(penalty_factor=_BY_COLUMN, learn="partial_fit")
@@ -66,33 +69,32 @@ ARRAY_ATTRIBUTES = f"""{ATTRIBUTES}
         The features of the first rows; names only if these had names."""
 
 
-class Parameters:
-    """An estimator with these parameters; each class names them in its signature, as scikit-learn and river ask."""
+@dataclass(repr=False, eq=False, match_args=False)
+class _Family:
+    family: Any = "gaussian"
 
-    def __init__(
-        self,
-        memory: Any = None,
-        penalty: Any = None,
-        tuner: Any = None,
-        gradient: str = "exact",
-        curvature: str = "updated",
-        lambda_init: float | None = None,
-        penalty_factor: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        history: int = 64,
-        batch_size: int = 1,
-        false_alarms: float | None = None,
-    ) -> None:
-        self.memory = memory
-        self.penalty = penalty
-        self.tuner = tuner
-        self.gradient = gradient
-        self.curvature = curvature
-        self.lambda_init = lambda_init
-        self.penalty_factor = penalty_factor
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
-        self.history = history
-        self.batch_size = batch_size
-        self.false_alarms = false_alarms
+
+@dataclass(repr=False, eq=False, match_args=False)
+class Parameters:
+    """Those of a classifier."""
+
+    memory: Any = None
+    penalty: Any = None
+    tuner: Any = None
+    gradient: str = "exact"
+    curvature: str = "updated"
+    lambda_init: float | None = None
+    penalty_factor: Any = None
+    fit_intercept: bool = True
+    standardize: bool = True
+    history: int = 64
+    batch_size: int = 1
+    false_alarms: float | None = None
+
+    def __post_init__(self) -> None:
+        """What else a new estimator needs, now that its parameters are set."""
+
+
+@dataclass(repr=False, eq=False, match_args=False)
+class FamilyParameters(Parameters, _Family):
+    """Those of a regressor, whose first is the family."""

@@ -11,13 +11,13 @@ from sklearn.base import RegressorMixin
 from streamlasso.core.base.selected import Selected
 from streamlasso.estimators.base import RAP
 from streamlasso.estimators.intervals import interval_of, levels_of, quantiles_of
-from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, FAMILY, METHOD, PARAMETERS
+from streamlasso.estimators.parameters import ARRAY_ATTRIBUTES, FAMILY, METHOD, PARAMETERS, FamilyParameters
 from streamlasso.estimators.turns import between_rows
 from streamlasso.estimators.validation import numbers_of, refuse_no_target
 from streamlasso.settings import as_family
 
 
-class RAPRegressor(RegressorMixin, RAP):
+class RAPRegressor(RegressorMixin, FamilyParameters, RAP[float, Selected]):
     __doc__ = f"""Sparse regression on a stream that may change: a generalised linear model that tunes itself.
 
     {METHOD}
@@ -52,28 +52,6 @@ class RAPRegressor(RegressorMixin, RAP):
     >>> model.selected_.support, model.n_seen_
     (array([1]), 500)
     """
-
-    def __init__(
-        self,
-        family: Any = "gaussian",
-        memory: Any = None,
-        penalty: Any = None,
-        tuner: Any = None,
-        gradient: str = "exact",
-        curvature: str = "updated",
-        lambda_init: float | None = None,
-        penalty_factor: Any = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        history: int = 64,
-        batch_size: int = 1,
-        false_alarms: float | None = None,
-    ) -> None:
-        super().__init__(
-            memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
-            history, batch_size, false_alarms,
-        )  # fmt: skip
-        self.family = family
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,23 +103,3 @@ class RAPRegressor(RegressorMixin, RAP):
     @between_rows
     def coef_(self) -> np.ndarray:
         return self._first.coef
-
-    @property
-    @between_rows
-    def intercept_(self) -> float:
-        return self._first.intercept
-
-    @property
-    @between_rows
-    def lambda_(self) -> float:
-        return self._first.lam
-
-    @property
-    @between_rows
-    def lambda_max_(self) -> float:
-        return self._first.lam_max
-
-    @property
-    @between_rows
-    def selected_(self) -> Selected:
-        return self._named_model(self._first.selected())

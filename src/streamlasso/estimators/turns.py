@@ -8,6 +8,7 @@ estimator's at once (`publish`). Whoever reads waits for the end of a row (`betw
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from copy import copy
 from functools import wraps
 from types import TracebackType
@@ -23,7 +24,7 @@ claimed = Claimed
 #: What changes in place while rows are learnt.
 IN_PLACE = ("learners_", "_recent")
 
-Estimator = TypeVar("Estimator")
+Estimator = TypeVar("Estimator", bound="CopiedWhole")
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -60,9 +61,7 @@ def between_rows(
 
     @wraps(read)
     def reading(self: Estimator, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        if not hasattr(self, "learners_"):
-            return read(self, *args, **kwargs)
-        with gate_of(self):
+        with self._still():
             return read(self, *args, **kwargs)
 
     return reading  # type: ignore[return-value]
@@ -88,7 +87,11 @@ def behind_the_gate_of(estimator: Any, learners: list[Any]) -> list[Any]:
 
 
 class CopiedWhole:
-    """An estimator that is copied and pickled between two rows."""
+    """An estimator that is read, copied and pickled between two rows."""
+
+    def _still(self) -> Any:
+        """`with self._still():` the model does not change, if there is one."""
+        return gate_of(self) if hasattr(self, "learners_") else nullcontext()
 
     @between_rows
     def __getstate__(self) -> dict[str, Any]:

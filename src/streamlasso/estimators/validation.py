@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import _get_feature_names, check_array, column_or_1d, validate_data
 
 from streamlasso.core.base.checks import LARGEST, first_unfit
 from streamlasso.families import Family
@@ -18,47 +18,48 @@ from streamlasso.families import Family
 LARGEST_SPARSE = 50_000_000
 #: What turns anything into numbers.
 ENCODER = "streamlasso.data.encoding.StreamEncoder"
-#: What scikit-learn's validation writes on an estimator.
+#: What scikit-learn notes of the columns of X.
 NOTED = ("n_features_in_", "feature_names_in_")
 
 
-def stand_in(estimator: Any) -> Any:
-    """An estimator on which scikit-learn notes width and names of X, while y and the weights are yet to be checked."""
-    other = object.__new__(type(estimator))
-    vars(other).update(vars(estimator))
-    return other
+def checked_array(estimator: Any, X: Any, *, reset: bool, **checks: Any) -> tuple[Any, dict[str, Any] | None]:
+    """X after scikit-learn's checks, and what is to be noted of the columns of a new model: nothing is written here.
 
-
-def noted_on(estimator: Any) -> dict[str, Any]:
-    """What scikit-learn has noted on it."""
-    return {name: value for name, value in vars(estimator).items() if name in NOTED}
+    Without `reset` X has the columns of this model, and there is nothing to note.
+    """
+    if not reset:
+        return validate_data(estimator, X, reset=False, **checks), None
+    names = _get_feature_names(X)
+    if not checks.get("skip_check_array"):
+        X = check_array(X, input_name="X", estimator=estimator, **checks)
+    return X, {"n_features_in_": X.shape[1], **({} if names is None else {"feature_names_in_": names})}
 
 
 # --- X and weights ----------------------------------------------------------------------------------------------------
 
 
-def features_of(estimator: Any, X: Any, *, reset: bool, least: int = 1) -> np.ndarray:
-    """X as the engine takes it, `least` columns or more. A plain array of the right shape goes straight through.
+def features_of(estimator: Any, X: Any) -> np.ndarray:
+    """Rows for this model."""
+    return checked_features(estimator, dense(X), reset=False)[0]
 
-    Categories are not numbers, even if they look so.
+
+def checked_features(
+    estimator: Any, X: Any, *, reset: bool, least: int = 1
+) -> tuple[np.ndarray, dict[str, Any] | None]:
+    """X as the engine takes it, `least` columns or more, and what is to be noted of its columns.
+
+    A plain array of the right shape goes straight through. Categories are not numbers, even if they look so.
     """
-    named = hasattr(estimator, "feature_names_in_")
+    labels, named = None, hasattr(estimator, "feature_names_in_")
     if reset or named or not _is_plain(X, 2) or X.shape != (X.shape[0] or None, estimator.n_features_in_):
         _refuse_categories(X)
+        numbers = {"dtype": np.float64, "order": "C", "ensure_all_finite": False, "ensure_min_features": least}
         with _named_if_no_number("X"):
-            X = validate_data(
-                estimator,
-                X,
-                reset=reset,
-                dtype=np.float64,
-                order="C",
-                ensure_all_finite=False,
-                ensure_min_features=least,
-            )
+            X, labels = checked_array(estimator, X, reset=reset, **numbers)
     bad = first_unfit(X)
     if bad >= 0:
         _refuse_value("X", X, *divmod(bad, X.shape[1]))
-    return X
+    return X, labels
 
 
 def names_with_new(estimator: Any, X: Any) -> list[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from collections.abc import Hashable, Iterator
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
@@ -13,8 +12,10 @@ from streamlasso.core.base.lock import Gate
 from streamlasso.core.base.record import RECORD
 from streamlasso.estimators import RAPClassifier, RAPRegressor
 from streamlasso.estimators.base import Rows
+from streamlasso.estimators.face import Saved
 from streamlasso.estimators.multiclass import probabilities
-from streamlasso.estimators.validation import dense, features_of, names_with_new
+from streamlasso.estimators.turns import between_rows
+from streamlasso.estimators.validation import features_of, names_with_new
 from streamlasso.families import Binomial
 from streamlasso.keyed import files
 from streamlasso.keyed.groups import Groups, groups_of
@@ -29,26 +30,11 @@ FEW_KEYS, LEAST_SHARE = 1000, 1 / 8
 #: since keys may come in turn.
 GOLDEN = 0.6180339887498949
 
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
 
-
-def between_calls(
-    read: Callable[Concatenate[Keyed, Arguments], Result],
-) -> Callable[Concatenate[Keyed, Arguments], Result]:
-    """For methods that read the models: they wait for the end of a call that learns in another thread. A fork waits for
-    them: they may bring models from the disk into memory, and others from there onto the disk."""
-
-    @wraps(read)
-    def reading(self: Keyed, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        with self._gate.whole():
-            return read(self, *args, **kwargs)
-
-    return reading  # type: ignore[return-value]
-
-
-class Keyed:
+class Keyed(Saved):
     """A model for every key; subclasses say what comes out."""
+
+    _format = files
 
     kind: type[RAPRegressor | RAPClassifier]
 
@@ -71,18 +57,26 @@ class Keyed:
         self._n_rows = 0
         self._gate = Gate()
 
+    def _still(self) -> Any:
+        """Until the end of a call that learns in another thread. A fork waits for the reader, who may move models to
+        the disk and back."""
+        return self._gate.whole()
+
+    def _fitted(self) -> Any:
+        return self.pooled._fitted()
+
     def __repr__(self) -> str:
         settings = [repr(clone(self.pooled))]
         settings += [] if self.max_keys is None else [f"max_keys={self.max_keys}"]
         settings += [] if self.pools else ["pooled=False"]
         return f"{type(self).__name__}({', '.join(settings)})"
 
-    @between_calls
+    @between_rows
     def __len__(self) -> int:
         """The number of keys."""
         return 0 if self._models is None else len(self._models.places)
 
-    @between_calls
+    @between_rows
     def __contains__(self, key: Hashable) -> bool:
         return self._models is not None and key in self._models.places
 
@@ -98,7 +92,12 @@ class Keyed:
             new = self._models is None
             if not new and names_with_new(self.pooled, X):
                 raise ValueError("X has new columns, and models of keys keep theirs. No row was learnt.")
-            rows, groups = self._checked(X, y, keys, sample_weight, classes, new)
+            rows = self.pooled._ready(X, y, sample_weight, classes, reset=new)
+            if not rows.learners[0].compiled:
+                raise ValueError(
+                    f"model={self.pooled!r} has a part written in Python: use streamlasso's own parts for keys"
+                )
+            groups = groups_of(keys, len(rows.X))
             models = Models(rows.learners[0], len(rows.learners), self.max_keys) if new else self._models
             assert models is not None
             weights = self._pooled_weights(models, groups, rows.weights) if self.pools else None
@@ -120,18 +119,6 @@ class Keyed:
         learns = np.arange(self._n_rows, self._n_rows + n_rows) * GOLDEN % 1.0 < share
         return np.where(learns, 1.0 if weights is None else weights, 0.0)
 
-    def _checked(self, X: Any, y: Any, keys: Any, weights: Any, classes: Any, new: bool) -> tuple[Rows, Groups]:
-        """Everything is looked at on a copy, so that a refusal leaves no trace."""
-        scout = clone(self.pooled)
-        if not new:
-            vars(scout).update({name: value for name, value in vars(self.pooled).items() if name.endswith("_")})
-        rows = scout._ready(X, y, weights, classes, reset=new)
-        if not rows.learners[0].compiled:
-            raise ValueError(f"model={scout!r} has a part written in Python: use streamlasso's own parts for keys")
-        groups = groups_of(keys, len(rows.X))
-        vars(self.pooled).update({name: value for name, value in vars(scout).items() if name.endswith("_in_")})
-        return rows, groups
-
     def _pooled_etas(self, rows: Rows, weights: np.ndarray | None, c: int) -> np.ndarray:
         record = np.empty((len(rows.X), len(RECORD)))
         rows.learners[c].learn(rows.X, rows.targets[c], weights, record)
@@ -139,24 +126,24 @@ class Keyed:
 
     # --- predicting ---------------------------------------------------------------------------------------------------
 
-    @between_calls
+    @between_rows
     def _decide(self, X: Any, keys: Any) -> np.ndarray:
         """eta (row, learner), each row as the next one of its key."""
         learners = self.pooled._fitted()
         assert self._models is not None
-        X = features_of(self.pooled, dense(X), reset=False)
+        X = features_of(self.pooled, X)
         groups = groups_of(keys, len(X))
         pooled = [learner.decision_each(X) if self.pools else None for learner in learners]
         return self._models.predict(groups, X, pooled)
 
     # --- models -------------------------------------------------------------------------------------------------------
 
-    @between_calls
+    @between_rows
     def keys(self) -> list[Hashable]:
         """All keys, in the order in which they came."""
         return [] if self._models is None else list(self._models.places)
 
-    @between_calls
+    @between_rows
     def model(self, key: Hashable) -> Any:
         """What the model of a key has learnt, as an estimator of its own: a copy."""
         states = self._known(key).states(key)
@@ -165,12 +152,12 @@ class Keyed:
         model.learners_ = [self._known(key).engine(state) for state, _ in states]
         return model
 
-    @between_calls
+    @between_rows
     def weight(self, key: Hashable) -> float:
         """The weight of a key's own model in its predictions; the rest is that of the pooled model."""
         return float(np.mean([weight for _, weight in self._known(key).states(key)]))
 
-    @between_calls
+    @between_rows
     def evict(self, key: Hashable) -> Self:
         """Forget the model of a key."""
         self._known(key).evict(key)
@@ -182,34 +169,10 @@ class Keyed:
         return self._models
 
     @property
-    @between_calls
+    @between_rows
     def n_bytes(self) -> int:
         """What the models of all keys in memory take."""
         return 0 if self._models is None else self._models.n_bytes
-
-    # --- files --------------------------------------------------------------------------------------------------------
-
-    @between_calls
-    def save(self, path: Any) -> None:
-        """Write all models to `path`; the file appears whole or not at all."""
-        self.pooled._fitted()
-        files.save(self, path)
-
-    @classmethod
-    def load(cls, path: Any) -> Self:
-        """What `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
-        return files.load(cls, path)
-
-    @between_calls
-    def to_bytes(self) -> bytes:
-        """All models as bytes; `save` writes the same."""
-        self.pooled._fitted()
-        return files.to_bytes(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """What `to_bytes` gave. No code of theirs is run, and bytes that are not whole are refused."""
-        return files.from_bytes(cls, data)
 
 
 class KeyedRegressor(Keyed):

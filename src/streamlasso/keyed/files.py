@@ -28,7 +28,7 @@ START, LENGTHS = struct.Struct("<8sII"), struct.Struct("<QQQQ")
 
 
 def save(keyed: Any, path: Any) -> None:
-    with whole_file(path) as file:
+    with whole_file(path) as file, keyed._still():
         file.write(bytes(START.size))
         checksum = _write(keyed, file.write)
         file.seek(0)

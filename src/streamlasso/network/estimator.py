@@ -11,18 +11,17 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from streamlasso import checkpoint, compact
 from streamlasso.core.base.record import RECORD
+from streamlasso.estimators.face import Saved
 from streamlasso.estimators.nested import NestedParts
-from streamlasso.estimators.turns import CopiedWhole, behind_the_gate_of, between_rows, counting, learning, publish
-from streamlasso.estimators.validation import NOTED, features_of, noted_on, stand_in
+from streamlasso.estimators.turns import behind_the_gate_of, between_rows, counting, learning, publish
+from streamlasso.estimators.validation import NOTED, checked_features
 from streamlasso.network.nodes import Nodes
 from streamlasso.settings import checked, one_of
 from streamlasso.tuners import LogRMS
@@ -55,7 +54,7 @@ class NetworkTrace:
     n_active: np.ndarray
 
 
-class StreamingNetwork(CopiedWhole, NestedParts):
+class StreamingNetwork(Saved, NestedParts):
     """A self-tuning sparse conditional-dependence network of p nodes, learnt one time point at a time.
 
     Parameters
@@ -187,14 +186,13 @@ class StreamingNetwork(CopiedWhole, NestedParts):
                         self._settle(nodes, labels)
         return self
 
-    def _ready(self, X: Any, *, reset: bool) -> tuple[np.ndarray, Nodes, dict[str, Any]]:
+    def _ready(self, X: Any, *, reset: bool) -> tuple[np.ndarray, Nodes, dict[str, Any] | None]:
         """The validated time points, the engine that learns them, a new one if `reset`, and its labels."""
         one_of("rule", self.rule, RULES)
-        checked = stand_in(self)
-        X = features_of(checked, X, reset=reset, least=2 if reset else 1)
+        X, labels = checked_features(self, X, reset=reset, least=2 if reset else 1)
         nodes = self._new_nodes(X.shape[1]) if reset else self.learners_[0]
         nodes.refuse_unfit(X)
-        return X, nodes, noted_on(checked)
+        return X, nodes, labels
 
     def _new_nodes(self, p: int) -> Nodes:
         if self.n_jobs is not None and (type(self.n_jobs) is not int or self.n_jobs < 1):
@@ -207,8 +205,9 @@ class StreamingNetwork(CopiedWhole, NestedParts):
         nodes = Nodes(p, checked(p, settings), self.n_jobs)
         return behind_the_gate_of(self, [nodes])[0]
 
-    def _settle(self, nodes: Nodes, labels: dict[str, Any]) -> None:
-        publish(self, [nodes], labels, gone=tuple(name for name in NOTED if name not in labels))
+    def _settle(self, nodes: Nodes, labels: dict[str, Any] | None) -> None:
+        if labels is not None:
+            publish(self, [nodes], labels, gone=tuple(name for name in NOTED if name not in labels))
         if nodes.newly_constant():
             warnings.warn(
                 f"constant so far, and therefore without edges: {', '.join(self.constant_)}", UserWarning, stacklevel=3
@@ -216,11 +215,14 @@ class StreamingNetwork(CopiedWhole, NestedParts):
 
     # --- the network now ----------------------------------------------------------------------------------------
 
-    @property
-    def _nodes(self) -> Nodes:
+    def _fitted(self) -> list[Nodes]:
         if not hasattr(self, "learners_"):
             raise NotFittedError("This StreamingNetwork has learnt no time points yet: call fit or partial_fit first.")
-        return self.learners_[0]
+        return self.learners_
+
+    @property
+    def _nodes(self) -> Nodes:
+        return self._fitted()[0]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "learners_")
@@ -292,30 +294,6 @@ class StreamingNetwork(CopiedWhole, NestedParts):
         return self._nodes.learners[0].effective_size
 
     # --- files --------------------------------------------------------------------------------------------------
-
-    def save(self, path: Any) -> None:
-        """Write the model to `path` (safetensors); the file appears whole or not at all.
-
-        While another thread learns, it is the model between two time points.
-        """
-        assert self._nodes
-        checkpoint.save(copy(self), path)
-
-    @classmethod
-    def load(cls, path: Any) -> Self:
-        """The model that `save` wrote. Loading runs no code from the file, and refuses a damaged or truncated one."""
-        return checkpoint.load(cls, path)
-
-    @between_rows
-    def to_bytes(self) -> bytes:
-        """The model as bytes, for a database or a message; `save` writes the same."""
-        assert self._nodes
-        return compact.to_bytes(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """The model that `to_bytes` gave. No code of theirs is run, and bytes that are not whole are refused."""
-        return checkpoint.from_bytes(cls, data)
 
     @staticmethod
     def _build(n_features: int, settings: dict[str, Any]) -> Nodes:

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from copy import copy
+from collections.abc import Hashable, Iterable, Mapping
 from html import escape
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from streamlasso import checkpoint, compact
-from streamlasso._html import learnt_html
 from streamlasso.core.base.selected import Selected
 from streamlasso.core.dict_rows import DictRows, number
 from streamlasso.core.model import Engine
-from streamlasso.estimators.changes import FindsChanges
-from streamlasso.estimators.coefficients import Coefficients
+from streamlasso.estimators.coefficients import Coefficients, with_names
 from streamlasso.estimators.explanation import Explanation, explained
+from streamlasso.estimators.face import Best, Face, Number, Vector
 from streamlasso.estimators.parameters import Parameters
-from streamlasso.estimators.turns import (
-    CopiedWhole,
-    behind_the_gate_of,
-    between_rows,
-)
+from streamlasso.estimators.turns import behind_the_gate_of, between_rows
 from streamlasso.river.frames import penalty_factors
 from streamlasso.settings import build_learner
 
@@ -31,11 +24,10 @@ NAMES = """Features have names. A new name is a feature that was 0 until now; a 
     with a value that is not a finite number is refused, and changes nothing."""
 
 
-class RAP(CopiedWhole, FindsChanges, Parameters):
+class RAP(Face[Number, Vector, Best], Parameters):
     """What both estimators share: learners as wide as the columns that the names have."""
 
     columns_: DictRows
-    learners_: list[Engine]
 
     def _start(self, settings: dict[str, Any]) -> None:
         """A learner that has seen no row: the features with a factor of their own, and one column without a name."""
@@ -44,43 +36,8 @@ class RAP(CopiedWhole, FindsChanges, Parameters):
         settings = {**settings, "penalty_factor": [*factors.values(), 1.0]}
         self.learners_ = [build_learner(self.columns_.width, settings)]
 
-    def save(self, path: Any) -> None:
-        """Write the model to `path` (safetensors); the file appears whole or not at all.
-
-        While another thread learns, it is the model between two rows.
-        """
-        checkpoint.save(copy(self), path)
-
-    @classmethod
-    def load(cls, path: Any) -> Self:
-        """The model that `save` wrote. Loading runs no code of the file's, and refuses a file that is not whole."""
-        return checkpoint.load(cls, path)
-
-    @between_rows
-    def to_bytes(self) -> bytes:
-        """The model as bytes, for a database or a message; `save` writes the same."""
-        return compact.to_bytes(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """The model that `to_bytes` gave. No code of theirs is run, and bytes that are not whole are refused."""
-        return checkpoint.from_bytes(cls, data)
-
-    @property
-    @between_rows
-    def n_seen_(self) -> int:
-        """Rows learnt."""
-        return self.learners_[0].n_seen
-
-    @property
-    @between_rows
-    def effective_size_(self) -> float:
-        """The weight omega of the rows in memory."""
-        return self.learners_[0].effective_size
-
-    def _whole(self) -> bool:
-        """Do the labels belong to the learners? A checkpoint asks before it hands out a model."""
-        return self.columns_.width == self.learners_[0].n_features and len(self.learners_) == 1
+    def _fits(self, n_features: int) -> bool:
+        return self.columns_.width == n_features
 
     def _room_for(self, names: Iterable[Hashable]) -> tuple[DictRows, list[Engine]]:
         """Columns and learners that have these names too. Nothing is theirs until the rows are learnt."""
@@ -100,33 +57,18 @@ class RAP(CopiedWhole, FindsChanges, Parameters):
     @between_rows
     def _repr_html_(self) -> str:
         """In a notebook: what it has learnt, and below it the parameters."""
-        parameters = f"<pre>{escape(repr(self))}</pre>"
-        if not self.n_seen_:
-            return parameters
-        return learnt_html(type(self).__name__, self.learners_, self._sparse_models(), self._names) + parameters
-
-    @between_rows
-    def _sparse_models(self) -> dict[Any, Selected]:
-        """One model per class, or one by the name None; of a mixture the selected one."""
-        return {None: self.learners_[0].single()}
+        return f"{self._learnt_html()}<pre>{escape(repr(self))}</pre>"
 
     @property
     def _names(self) -> list[str]:
         """Of the features."""
         return list(map(str, self.columns_.names))
 
-    def _named(self, coefficients: np.ndarray) -> dict[Hashable, float]:
-        return dict(zip(self.columns_.names, coefficients.tolist(), strict=False))
+    def _by_feature(self, values: np.ndarray) -> dict[Hashable, float]:
+        return dict(zip(self.columns_.names, values.tolist(), strict=False))
 
-    def _each(self, of: Callable[[Engine], Any]) -> Any:
-        """What is asked of the model; of several, by class."""
-        return of(self.learners_[0])
-
-    @property
-    @between_rows
-    def inclusion_(self) -> Any:
-        """Of each feature, the probability that it matters, from 0 to 1; for classes by class."""
-        return self._each(lambda learner: self._named(learner.inclusion()))
+    def _named_model(self, model: Selected) -> Selected:
+        return with_names(model, self.columns_.names)
 
     @between_rows
     def explain_one(self, x: dict[Any, Any]) -> Any:
@@ -141,7 +83,7 @@ class RAP(CopiedWhole, FindsChanges, Parameters):
             found = explained(learner, row, range(self.columns_.width))
             return found._replace(contributions=Coefficients(np.array(found.contributions)[: len(names)], names))
 
-        return self._each(of)
+        return self._by_model([of(learner) for learner in self.learners_])
 
     def debug_one(self, x: dict[Any, Any], decimals: int = 5) -> str:
         """A table of what each feature adds to the prediction of a row, the largest first, as river's models print."""

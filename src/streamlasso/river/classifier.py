@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from copy import copy
 from typing import Any
 
@@ -13,14 +13,13 @@ from river import base
 from streamlasso.core.base.selected import Selected
 from streamlasso.core.dict_rows import DictRows
 from streamlasso.core.model import Engine, learn_together
-from streamlasso.estimators.coefficients import SelectedByClass, with_names
+from streamlasso.estimators.coefficients import SelectedByClass
 from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.estimators.multiclass import (
     KeepsRecent,
     Recent,
     best_class,
     modelled,
-    n_models,
     probabilities,
     sets_of,
     targets_of,
@@ -40,7 +39,11 @@ from streamlasso.river.base import NAMES, RAP
 from streamlasso.river.frames import as_long, label_of, names_of, rows_of, weights_of
 
 
-class RAPClassifier(KeepsRecent, RAP, base.MiniBatchClassifier):
+class RAPClassifier(
+    KeepsRecent,
+    RAP[dict[Hashable, float], dict[Hashable, dict[Hashable, float]], dict[Hashable, Selected]],
+    base.MiniBatchClassifier,
+):
     __doc__ = f"""Sparse classification on a stream that may change: a logistic regression that tunes itself.
 
     {METHOD}
@@ -71,25 +74,7 @@ class RAPClassifier(KeepsRecent, RAP, base.MiniBatchClassifier):
     Accuracy: 89.91%
     """
 
-    def __init__(
-        self,
-        memory: Any = None,
-        penalty: Any = None,
-        tuner: Any = None,
-        gradient: str = "exact",
-        curvature: str = "updated",
-        lambda_init: float | None = None,
-        penalty_factor: Mapping[Hashable, float] | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        history: int = 64,
-        batch_size: int = 1,
-        false_alarms: float | None = None,
-    ) -> None:
-        super().__init__(
-            memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
-            history, batch_size, false_alarms,
-        )  # fmt: skip
+    def __post_init__(self) -> None:
         self.classes_: list[Hashable] = []
         self._start({**self._get_params(), "family": Binomial()})
         self._recent = Recent(self.columns_.width)
@@ -97,9 +82,6 @@ class RAPClassifier(KeepsRecent, RAP, base.MiniBatchClassifier):
     @property
     def _multiclass(self) -> bool:
         return True
-
-    def _each(self, of: Callable[[Engine], Any]) -> dict[Hashable, Any]:
-        return {label: of(learner) for label, learner in self._models.items()}
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -177,7 +159,7 @@ class RAPClassifier(KeepsRecent, RAP, base.MiniBatchClassifier):
         """The most probable class, given a row; None before the first one."""
         with gate_of(self):
             eta = [[self.columns_.eta(learner, x) for learner in self.learners_]]
-            return self._labels(np.array(eta))[0]
+            return self._likeliest(np.array(eta))[0]
 
     def predict_proba_one(self, x: dict[Any, Any], **_: Any) -> dict[Any, float]:
         """The probability of each class seen so far, given a row."""
@@ -197,7 +179,7 @@ class RAPClassifier(KeepsRecent, RAP, base.MiniBatchClassifier):
     @between_rows
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """The most probable class, given each row."""
-        return pd.Series(self._labels(self._decide(X)), index=X.index, dtype=None if self.classes_ else object)
+        return pd.Series(self._likeliest(self._decide(X)), index=X.index, dtype=None if self.classes_ else object)
 
     @between_rows
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
@@ -211,7 +193,7 @@ class RAPClassifier(KeepsRecent, RAP, base.MiniBatchClassifier):
         rows = rows_of(self.columns_, X)
         return np.column_stack([learner.decision_each(rows) for learner in self.learners_])
 
-    def _labels(self, eta: np.ndarray) -> list[Any]:
+    def _likeliest(self, eta: np.ndarray) -> list[Any]:
         if len(self.classes_) < 2:
             return (self.classes_ or [None]) * len(eta)
         return [self.classes_[k] for k in best_class(eta).tolist()]
@@ -222,44 +204,12 @@ class RAPClassifier(KeepsRecent, RAP, base.MiniBatchClassifier):
 
     # --- what it is -------------------------------------------------------------------------------------------------
 
-    def _whole(self) -> bool:
-        width, k = self.columns_.width, len(self.classes_)
-        fits = width == self.learners_[0].n_features == self._recent.n_features
-        return fits and len(set(self.classes_)) == k and len(self.learners_) == n_models(k)
+    def _labels(self) -> list[Hashable]:
+        return self.classes_
 
-    @between_rows
-    def _sparse_models(self) -> dict[Any, Selected]:
-        return {label: learner.single() for label, learner in self._models.items()}
-
-    @property
-    def _models(self) -> dict[Hashable, Engine]:
-        return dict(zip(modelled(self.classes_), self.learners_, strict=False))
-
-    @property
-    @between_rows
-    def coef_(self) -> dict[Hashable, dict[Hashable, float]]:
-        return {label: self._named(learner.coef) for label, learner in self._models.items()}
-
-    @property
-    @between_rows
-    def intercept_(self) -> dict[Hashable, float]:
-        return {label: learner.intercept for label, learner in self._models.items()}
-
-    @property
-    @between_rows
-    def lambda_(self) -> dict[Hashable, float]:
-        return {label: learner.lam for label, learner in self._models.items()}
-
-    @property
-    @between_rows
-    def lambda_max_(self) -> dict[Hashable, float]:
-        return {label: learner.lam_max for label, learner in self._models.items()}
-
-    @property
-    @between_rows
-    def selected_(self) -> dict[Hashable, Selected]:
-        names = self.columns_.names
-        return SelectedByClass({label: with_names(each.selected(), names) for label, each in self._models.items()})
+    def _by_model(self, values: list[Any]) -> dict[Hashable, Any]:
+        found = dict(zip(modelled(self.classes_), values, strict=False))
+        return SelectedByClass(found) if values and isinstance(values[0], Selected) else found
 
 
 def _pieces(

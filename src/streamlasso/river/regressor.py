@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,8 @@ from river import base
 
 from streamlasso.core.base.selected import Selected
 from streamlasso.core.model import learn_together
-from streamlasso.estimators.coefficients import with_names
 from streamlasso.estimators.intervals import interval_of, levels_of, quantiles_of
-from streamlasso.estimators.parameters import ATTRIBUTES, FAMILY, METHOD, NAMED_PARAMETERS
+from streamlasso.estimators.parameters import ATTRIBUTES, FAMILY, METHOD, NAMED_PARAMETERS, FamilyParameters
 from streamlasso.estimators.turns import (
     between_rows,
     claimed,
@@ -25,7 +24,7 @@ from streamlasso.river.base import NAMES, RAP
 from streamlasso.river.frames import as_long, names_of, numbers_of, rows_of, weights_of
 
 
-class RAPRegressor(RAP, base.MiniBatchRegressor):
+class RAPRegressor(FamilyParameters, RAP[float, dict[Hashable, float], Selected], base.MiniBatchRegressor):
     __doc__ = f"""Sparse regression on a stream that may change: a generalised linear model that tunes itself.
 
     {METHOD}
@@ -58,27 +57,7 @@ class RAPRegressor(RAP, base.MiniBatchRegressor):
     ['gallup', 'ipsos', 'morning_consult', 'ordinal_date', 'rasmussen', 'you_gov']
     """
 
-    def __init__(
-        self,
-        family: Any = "gaussian",
-        memory: Any = None,
-        penalty: Any = None,
-        tuner: Any = None,
-        gradient: str = "exact",
-        curvature: str = "updated",
-        lambda_init: float | None = None,
-        penalty_factor: Mapping[Hashable, float] | None = None,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-        history: int = 64,
-        batch_size: int = 1,
-        false_alarms: float | None = None,
-    ) -> None:
-        super().__init__(
-            memory, penalty, tuner, gradient, curvature, lambda_init, penalty_factor, fit_intercept, standardize,
-            history, batch_size, false_alarms,
-        )  # fmt: skip
-        self.family = family
+    def __post_init__(self) -> None:
         self._start(self._get_params())
 
     def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
@@ -144,31 +123,3 @@ class RAPRegressor(RAP, base.MiniBatchRegressor):
         eta = self.learners_[0].decision_each(rows_of(self.columns_, X))
         mean = family.means(eta)
         return pd.Series(mean, index=X.index, dtype=float)
-
-    @property
-    @between_rows
-    def coef_(self) -> dict[Hashable, float]:
-        """The coefficients now, by name."""
-        return self._named(self.learners_[0].coef)
-
-    @property
-    @between_rows
-    def intercept_(self) -> float:
-        return self.learners_[0].intercept
-
-    @property
-    @between_rows
-    def lambda_(self) -> float:
-        return self.learners_[0].lam
-
-    @property
-    @between_rows
-    def lambda_max_(self) -> float:
-        """The smallest lam at which all coefficients are 0."""
-        return self.learners_[0].lam_max
-
-    @property
-    @between_rows
-    def selected_(self) -> Selected:
-        """Of a mixture, its selected model; its `coef` has the names and the order of `coef_`."""
-        return with_names(self.learners_[0].selected(), self.columns_.names)

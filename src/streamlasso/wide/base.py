@@ -15,7 +15,7 @@ from streamlasso.core.sparse.model import Wide
 from streamlasso.core.sparse.rows import learn_each
 from streamlasso.estimators.multiclass import n_models
 from streamlasso.estimators.turns import behind_the_gate_of, between_rows, learning
-from streamlasso.estimators.validation import noted_on, refuse_no_target, stand_in, weights_of
+from streamlasso.estimators.validation import refuse_no_target, weights_of
 from streamlasso.families import Family
 from streamlasso.wide.packed import Saved, pack, restored, states_of
 from streamlasso.wide.parameters import engine_settings
@@ -52,16 +52,16 @@ class WideEstimator(Saved, BaseEstimator):
         with learning(self):
             refuse_no_target(self, y)
             reset = reset or not hasattr(self, "models_")
-            scout = stand_in(self)
-            rows = rows_of(scout, X, reset=reset)
+            rows, labels = rows_of(self, X, reset=reset)
             targets, known = self._targets(y, rows[3], classes, reset=reset)
             weights = weights_of(sample_weight, rows[3])
             models = behind_the_gate_of(self, [self._new_model() for _ in targets]) if reset else self.models_
             eta = np.empty((len(targets), rows[3]))
             learn_each(models, rows[:3], targets, weights, eta)
-            labels = noted_on(scout) | ({} if known is None else {"classes_": known})
-            with models[0].gate:
-                self.__dict__.update(labels, models_=models)
+            if labels is not None:
+                labels |= {"models_": models} | ({} if known is None else {"classes_": known})
+                with models[0].gate:
+                    self.__dict__.update(labels)
             return eta.T
 
     def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
@@ -70,7 +70,7 @@ class WideEstimator(Saved, BaseEstimator):
     @between_rows
     def _decide(self, X: Any) -> np.ndarray:
         models = self._fitted()
-        rows = rows_of(self, X, reset=False)
+        rows, _ = rows_of(self, X, reset=False)
         return np.column_stack([model.decide(*rows[:3]) for model in models])
 
     def _fitted(self) -> list[Wide]:

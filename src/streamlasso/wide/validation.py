@@ -6,22 +6,23 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
 from streamlasso.core.sparse.model import LARGEST_X
-from streamlasso.estimators.validation import refuse_forged
+from streamlasso.estimators.validation import checked_array, refuse_forged
 
 #: Columns have 31 bits.
 MOST_COLUMNS = 2**31 - 1
 
 
-def rows_of(estimator: Any, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """X as the engine takes it: where rows start, columns, values; and the number of rows."""
+def rows_of(
+    estimator: Any, X: Any, *, reset: bool
+) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, int], dict[str, Any] | None]:
+    """X as the engine takes it, where rows start, columns, values, and the number of rows; and what is to be noted of
+    the columns of a new model."""
     if sparse.issparse(X):
         refuse_forged(X)
-    X = validate_data(
-        estimator, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, order="C"
-    )
+    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False, "order": "C"}
+    X, labels = checked_array(estimator, X, reset=reset, **checks)
     if X.shape[1] > MOST_COLUMNS:
         raise ValueError(
             f"X has {X.shape[1]:,} columns, and an index of a column has 31 bits: hash names into at most 2^31 - 1 "
@@ -34,7 +35,8 @@ def rows_of(estimator: Any, X: Any, *, reset: bool) -> tuple[np.ndarray, np.ndar
     else:
         X = sparse.csr_array(X)
     _refuse_values(X)
-    return X.indptr.astype(np.int64), X.indices.astype(np.int64), np.ascontiguousarray(X.data), X.shape[0]
+    rows = X.indptr.astype(np.int64), X.indices.astype(np.int64), np.ascontiguousarray(X.data), X.shape[0]
+    return rows, labels
 
 
 def _refuse_values(X: Any) -> None:

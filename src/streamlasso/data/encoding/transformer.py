@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from streamlasso._files import write_whole
 from streamlasso.data.encoding.ahead import ahead, without_target
 from streamlasso.data.encoding.encoder import Encoder
 from streamlasso.data.encoding.frames import table_of
 from streamlasso.estimators.turns import learning
-from streamlasso.estimators.validation import noted_on, stand_in
+from streamlasso.estimators.validation import NOTED, checked_array
 
 FORMAT = "streamlasso encoder"
 
@@ -99,11 +99,12 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
     def _learn(self, X: Any, *, reset: bool = False) -> np.ndarray:
         with learning(self):
             reset = reset or not hasattr(self, "encoder_")
-            checked = stand_in(self)
-            rows = checked._table(X, reset=reset)
+            rows, labels = self._table(X, reset=reset)
             encoder = without_target(rows, **self.get_params()) if reset else ahead(self.encoder_)
             found = encoder.encode(encoder.read(rows, needs_target=False), grow=True).X
-            self.__dict__.update({**noted_on(checked), "encoder_": encoder})
+            self.__dict__.update(labels, encoder_=encoder)
+            if "feature_names_in_" not in labels:
+                self.__dict__.pop("feature_names_in_", None)
         return found
 
     # --- encoding -----------------------------------------------------------------------------------------------------
@@ -112,7 +113,7 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
         """The features (row, feature) of rows that follow the last one learnt, in order."""
         check_is_fitted(self)
         encoder = ahead(self.encoder_)
-        return encoder.encode(encoder.read(self._table(X, reset=False), needs_target=False), grow=False).X
+        return encoder.encode(encoder.read(self._table(X, reset=False)[0], needs_target=False), grow=False).X
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """The names of the features so far."""
@@ -127,29 +128,25 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def _table(self, X: Any, *, reset: bool) -> pyarrow.RecordBatch:
-        """The rows by the names of their columns: those of a frame, or x0, x1, ..."""
+    def _table(self, X: Any, *, reset: bool) -> tuple[pyarrow.RecordBatch, dict[str, Any]]:
+        """The rows by the names of their columns, of a frame, or x0, x1, ...; and what is noted of these."""
         if issparse(X):
             raise TypeError("X is a sparse matrix, which holds numbers only: give it to the model without an encoder")
         if isinstance(X, pyarrow.RecordBatch):
             X = pyarrow.Table.from_batches([X])
         framed = hasattr(X, "columns") and hasattr(X, "shape")
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            **({"skip_check_array": True} if framed else {"dtype": None, "ensure_all_finite": False}),
-        )
+        checks: dict[str, Any] = {"skip_check_array": True} if framed else {"dtype": None, "ensure_all_finite": False}
+        X, labels = checked_array(self, X, reset=reset, **checks)
         if framed and not all(X.shape):
             raise ValueError(f"X has the shape {X.shape}: at least one row and one column are needed")
-        names = self._names()
+        labels = self._labels() if labels is None else labels
+        names = _names(labels)
         if len(set(names)) < len(names):
             raise ValueError("X has two columns of the same name: rename one of them")
-        return table_of(X, list(map(str, names)))
+        return table_of(X, list(map(str, names))), labels
 
-    def _names(self) -> list[Any]:
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else names.tolist()
+    def _labels(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name in NOTED}
 
     # --- checkpoints --------------------------------------------------------------------------------------------------
 
@@ -189,7 +186,7 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
 
     def _refuse_misfit(self, record: dict[str, Any]) -> None:
         """What was loaded must be what was saved, and take a row: one in which everything is missing."""
-        encoder, names = ahead(self.encoder_), self._names()
+        encoder, names = ahead(self.encoder_), _names(self._labels())
         words = [*names, *encoder.features, *encoder.notes, *(column.name for column in encoder.columns)]
         if len(names) != self.n_features_in_ or not all(isinstance(word, str) for word in words):
             raise ValueError("names that are no names")
@@ -209,3 +206,9 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _names(labels: dict[str, Any]) -> list[Any]:
+    """Of the columns."""
+    names = labels.get("feature_names_in_")
+    return [f"x{j}" for j in range(labels["n_features_in_"])] if names is None else names.tolist()

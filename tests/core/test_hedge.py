@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from oracles.mixtures import UNCARRIED, Row, mixture
 from oracles.replay import Stream, run
 from streamlasso import RAPClassifier, families, progressive
-from streamlasso.core.mixture.hedge import Hedge
+from streamlasso.core.base.hedge import Hedge
 from streamlasso.families import Binomial, Gaussian, Poisson
 
 every_rule = pytest.mark.parametrize("memory,tuner", UNCARRIED.values(), ids=UNCARRIED)

@@ -1,6 +1,6 @@
 cimport cython
 
-from streamlasso.core.mixture.hedge cimport Hedge
+from streamlasso.core.base.hedge cimport Hedge
 from streamlasso.core.base.buffers cimport Doubles, Pointers
 from streamlasso.core.base.state cimport Stateful
 

@@ -18,10 +18,10 @@ import cython
 import numpy as np
 from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.base.buffers import Doubles, Pointers, copied
+from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.state import Stateful
 from cython.cimports.streamlasso.core.base.tape import FINITE, POSITIVE, READ, WRITE
 from cython.cimports.streamlasso.core.mixture.groups.base import Experts, Group
-from cython.cimports.streamlasso.core.mixture.hedge import Hedge
 
 from streamlasso.core.base.state import WITH_INTERCEPT, Column, array, numbers
 

@@ -13,9 +13,9 @@ and their weight stays small."""
 import cython
 import numpy as np
 from cython.cimports.libc.math import isfinite
+from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.state import Stateful
 from cython.cimports.streamlasso.core.base.tape import FINITE
-from cython.cimports.streamlasso.core.mixture.hedge import Hedge
 
 from streamlasso.core.base.state import array
 

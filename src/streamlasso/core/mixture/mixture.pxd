@@ -6,7 +6,7 @@ from streamlasso.core.mixture.calibration cimport Calibration
 from streamlasso.core.model cimport Engine
 from streamlasso.core.mixture.experience cimport Experience
 from streamlasso.core.mixture.groups.base cimport Batch, Judged
-from streamlasso.core.mixture.hedge cimport Hedge
+from streamlasso.core.base.hedge cimport Hedge
 from streamlasso.core.mixture.dispersion cimport Noise
 from streamlasso.core.base.buffers cimport Doubles, Pointers
 from streamlasso.core.mixture.selection cimport Selection

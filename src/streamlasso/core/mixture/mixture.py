@@ -25,6 +25,7 @@ from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.base.buffers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.base.checks import FIRST_ROWS, weight_of
+from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.base.tape import PENALTY, READ, WRITE
 from cython.cimports.streamlasso.core.lasso.active_set import Scratch, spare, spare_scratch
@@ -36,7 +37,6 @@ from cython.cimports.streamlasso.core.mixture.calibration import Calibration
 from cython.cimports.streamlasso.core.mixture.dispersion import Noise
 from cython.cimports.streamlasso.core.mixture.experience import Experience
 from cython.cimports.streamlasso.core.mixture.groups.base import Batch, Experts, Group, Judged
-from cython.cimports.streamlasso.core.mixture.hedge import Hedge
 from cython.cimports.streamlasso.core.mixture.residuals import N_CHOICES, N_LAGS
 from cython.cimports.streamlasso.core.mixture.selection import Selection, new_sums
 from cython.cimports.streamlasso.core.model import Engine

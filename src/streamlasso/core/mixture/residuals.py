@@ -33,9 +33,9 @@ expectation in, and the offset fades as its own autoregression says.
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, sqrt
+from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.state import Stateful
 from cython.cimports.streamlasso.core.base.tape import FINITE
-from cython.cimports.streamlasso.core.mixture.hedge import Hedge
 
 from streamlasso.core.base.state import Column, array, complement, numbers
 

@@ -1,6 +1,6 @@
 from streamlasso.core.lasso.active_set cimport Scratch
 from streamlasso.core.mixture.residuals cimport Carry
-from streamlasso.core.mixture.hedge cimport Hedge
+from streamlasso.core.base.hedge cimport Hedge
 from streamlasso.core.mixture.dispersion cimport Noise
 from streamlasso.core.base.buffers cimport Doubles
 from streamlasso.core.base.state cimport Stateful

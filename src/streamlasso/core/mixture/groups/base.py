@@ -11,9 +11,9 @@ in KINDS (`__init__.py`).
 import cython
 from cython.cimports.libc.math import INFINITY
 from cython.cimports.streamlasso.core.base.buffers import Doubles
+from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.state import Stateful
 from cython.cimports.streamlasso.core.linalg.kernels import dot
-from cython.cimports.streamlasso.core.mixture.hedge import Hedge
 from cython.cimports.streamlasso.core.mixture.residuals import Carry
 
 #: Experts of one group differ little, and all err where the stream is hard: a row is trusted this much.

@@ -37,6 +37,7 @@ from cython.cimports.libc.math import INFINITY, lgamma, log, log1p, sqrt
 from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.base.buffers import Doubles, Pointers, fill
 from cython.cimports.streamlasso.core.base.checks import weight_of
+from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.record import OK
 from cython.cimports.streamlasso.core.base.tape import FINITE, READ, WEIGHT
 from cython.cimports.streamlasso.core.glm.implicit import implicit_step
@@ -49,7 +50,6 @@ from cython.cimports.streamlasso.core.linalg.kernels import (
     symmetric_times,
 )
 from cython.cimports.streamlasso.core.mixture.groups.base import Experts, Group
-from cython.cimports.streamlasso.core.mixture.hedge import Hedge
 
 from streamlasso.core.base.state import FEATURES, PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
 from streamlasso.core.lasso.active_set import MOST_SHARED

@@ -3,9 +3,10 @@
 
     w_k <- (1 - share) w_k exp(-rate l_k) / sum_j w_j exp(-rate l_j)  +  share prior_k
 
-Losses are in units of one dispersion (`dispersion.py`), so a rate of 1 is Bayes' rule for a likelihood, and smaller
-rates trust one row less. `share` lets an expert come back that was out of favour: these are the posterior weights of a
-chain that draws a new expert from the prior with this probability per row (fixed share; Herbster and Warmuth, 1998).
+Losses are in units of one dispersion (`core/mixture/dispersion.py`), so a rate of 1 is Bayes' rule for a likelihood,
+and smaller rates trust one row less. `share` lets an expert come back that was out of favour: these are the posterior
+weights of a chain that draws a new expert from the prior with this probability per row (fixed share; Herbster and
+Warmuth, 1998).
 
 What is averaged are the weights less LEAKED times what leaks back per row, `used`: one that is wrong by a thousand
 deviations would otherwise cost one of them, for ever, by what it is given to begin anew with.

@@ -20,10 +20,12 @@ import pyarrow
 from pyarrow import compute, csv
 
 from common import RESULTS
-from streamlasso.bench.entries import GROUPS, METHODS
-from streamlasso.bench.figures import draw_leaderboard
+from streamlasso._files import write_whole
+from streamlasso._text import markdown_table
+from streamlasso.bench.entries import GROUPS, METHODS, OURS
+from streamlasso.bench.figures import draw_streams
 from streamlasso.bench.leaderboard import LIMIT, run_leaderboard
-from streamlasso.bench.summary import leaderboard_summary, write_summary
+from streamlasso.bench.summary import above_ours, relative, select, standing, summary, tasks_of
 from streamlasso.bench.task import Task, with_lags
 from streamlasso.report.page import write_figure
 
@@ -240,8 +242,31 @@ AUTOREGRESSIVE = ("flu_counts", "exchange_rate")
 
 def write_leaderboard(table: pyarrow.Table, out: Path) -> str:
     """summary.md, leaderboard.png and .svg from the table; the summary is returned."""
-    write_figure(out / "leaderboard", draw_leaderboard(table))
-    return write_summary(out, leaderboard_summary(table))
+    write_figure(out / "leaderboard", draw_streams(table))
+    text = f"{losses_by_stream(table)}\n{summary(table)}"
+    write_whole(out / "summary.md", text.encode())
+    return text
+
+
+def losses_by_stream(table: pyarrow.Table) -> str:
+    """One line per method, one column per stream: its default, the best setting in hindsight, and how far ours is."""
+    rows = table.to_pylist()
+    tasks = tasks_of(rows)
+    shown = [method for method in METHODS if method != "running-mean" and select(rows, method=method)]
+    lines = [[method, *(_cell(rows, task, method) for task in tasks)] for method in shown]
+    note = (
+        "Loss relative to the running mean: default / best setting in hindsight; then by what share of the loss of our "
+        "default the best setting is above it, in percent.\n\n"
+    )
+    return f"# All streams\n\n{note}{markdown_table(['method', *tasks], lines)}"
+
+
+def _cell(rows: list, task: str, method: str) -> str:
+    stands, ours = standing(rows, task, method), standing(rows, task, OURS).default
+    best, default = (relative(row, stands.trouble) for row in (stands.best, stands.default))
+    losses = default if stands.best is stands.default else f"{default} / {best}"
+    above = None if stands.best is ours else above_ours(ours, stands.best)
+    return losses if above is None else f"{losses}, {100 * above[0]:+.0f} ± {100 * above[1]:.0f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -257,11 +282,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--limit", type=float, default=LIMIT, help="CPU seconds for one setting on one stream")
     parser.add_argument("--lagged", action="store_true", help="the previous response as one more feature")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
-    parser.add_argument("--redo", nargs="+", choices=METHODS, default=(), help="methods to run again")
     given = parser.parse_args(arguments)
     rows = sys.maxsize if given.whole else given.rows
     tasks = [load_task(name, given.data, rows, lagged=given.lagged) for name in given.tasks]
-    chosen = dict(methods=given.methods, peers=given.peers, defaults_only=given.defaults_only, redo=given.redo)
+    chosen = dict(methods=given.methods, peers=given.peers, defaults_only=given.defaults_only)
     table = run_leaderboard(tasks, given.out, limit=given.limit, jobs=given.jobs, progress=True, **chosen)
     print(write_leaderboard(table, given.out))
 

@@ -19,7 +19,7 @@ def check_files() -> None:
     package = Path(streamlasso.__file__).parent
     assert "site-packages" in package.parts, f"{package} is not an installed package"
     assert learner.__file__.endswith(tuple(EXTENSION_SUFFIXES)), f"{learner.__file__} is not compiled"
-    for name in ("py.typed", "core/model.pxd", "core/linalg/fours.h", "families/base.pyi", "network/report/page.js"):
+    for name in ("py.typed", "core/model.pxd", "core/linalg/fours.h", "families/base.pyi", "report/network/page.js"):
         assert (package / name).is_file(), f"{name} is missing from {package}"
     assert not [*package.rglob("*.c")], "the generated C is in the package"
 

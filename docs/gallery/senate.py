@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from pyarrow import csv
 
 from streamlasso.network import StreamingNetwork
-from streamlasso.network.report.figures import draw_networks
+from streamlasso.report.network.figures import draw_networks
 from streamlasso.network.results import follow_sparse
 
 R, PRESENT = 0.99, 0.9

@@ -64,9 +64,9 @@ class Columns:
     drop: list[str] | None = None
     lags: list[str] | None = None
 
-    def chosen(self, more_lags: tuple[str, ...] = ()) -> dict[str, Any]:
+    def chosen(self) -> dict[str, Any]:
         """For the encoder."""
-        lags = parse_lags([*(self.lags or []), *more_lags])
+        lags = parse_lags(self.lags or [])
         return {"time": self.time, "keep": names_in(self.keep), "drop": names_in(self.drop), "lags": lags}
 
 

@@ -15,12 +15,11 @@ from streamlasso._text import count, number, percent
 from streamlasso.baselines import ClassBaselines, RunningMean
 from streamlasso.core.monitor.attribution import DetectedChange
 from streamlasso.families import Family
-from streamlasso.report.changes import Change, lasting_changes
+from streamlasso.report.changes import Change, lasting_changes, pushed, selected_since
 from streamlasso.report.fit import Fit
 from streamlasso.report.page import drawn, image
 from streamlasso.report.summarise import Snapshot, Summariser
 from streamlasso.report.summary import Summary
-from streamlasso.report.why import pushed, selected_since
 
 if TYPE_CHECKING:
     import pandas
@@ -366,7 +365,7 @@ class Trace:
         shown when this is the last line of a cell. `figure` is where to draw, say `plt.figure()` for a window; None
         makes one: `trace.plot().savefig("trace.png")`.
         """
-        from streamlasso.report.plots import plot_summary
+        from streamlasso.report.run.plots import plot_summary
 
         return plot_summary(self.summary(), figure)
 

@@ -37,13 +37,13 @@ from streamlasso.tuners import LogRMS
 
 def quietly_drawn():
     """Figures take longer than all else."""
-    import streamlasso.report.history
     import streamlasso.report.page
+    import streamlasso.report.run.history
     import streamlasso.run.finish
 
     streamlasso.run.finish.plot_summary = lambda summary: None
     streamlasso.run.finish.drawn = lambda figure, form: b"a picture"
-    for room in (streamlasso.report.history, streamlasso.report.page):
+    for room in (streamlasso.report.run.history, streamlasso.report.page):
         room.drawn = lambda figure, form: b"a picture"
 
 

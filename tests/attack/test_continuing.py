@@ -16,7 +16,7 @@ from streamlasso.run.rows_read import MOST_MARKS, RowsRead
 @pytest.fixture(autouse=True)
 def _undrawn(monkeypatch):
     monkeypatch.setattr("streamlasso.run.finish.drawn", lambda figure, form: b"a picture")
-    monkeypatch.setattr("streamlasso.report.history.drawn", lambda figure, form: b"a picture")
+    monkeypatch.setattr("streamlasso.report.run.history.drawn", lambda figure, form: b"a picture")
 
 
 def write_rows(path, n=300, changed=None, seed=0):

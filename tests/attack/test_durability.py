@@ -33,7 +33,7 @@ def files_in(folder):
 def _undrawn(monkeypatch):
     monkeypatch.setattr("streamlasso.run.finish.plot_summary", lambda summary: None)
     monkeypatch.setattr("streamlasso.run.finish.drawn", lambda figure, form: b"a picture")
-    monkeypatch.setattr("streamlasso.report.history.drawn", lambda figure, form: b"a picture")
+    monkeypatch.setattr("streamlasso.report.run.history.drawn", lambda figure, form: b"a picture")
 
 
 def recovered(kind, tmp_path, every=1):

@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from streamlasso import RAPClassifier
 from streamlasso.bench import peers
 from streamlasso.bench.entries import DEFAULT, LAGGED, METHODS, OURS, PEERS, entries, entries_by_name
+from streamlasso.bench.losses import FAMILIES
 from streamlasso.bench.prequential import (
     OneVersusRest,
     Persistence,
@@ -23,14 +24,13 @@ from streamlasso.bench.prequential import (
     TooSlow,
     predict_then_learn,
 )
-from streamlasso.bench.task import FAMILIES, Task, with_lags
+from streamlasso.bench.task import Task, with_lags
 from streamlasso.families import Binomial, Gaussian, Poisson
 
 NAMED = {"gaussian": Gaussian(), "binomial": Binomial(), "poisson": Poisson()}
 #: One setting of each method that a linear stream suits; the default of some is not among them.
 SUITED = {
     "river": "lr=0.03 l1=0.001",
-    "river-bayesian": "default: smoothing=1 +ts",
     "sklearn-sgd": "constant eta0=0.03 l1=0.001",
     "vowpal-wabbit": "centred lr=0.5 l1=0",
     "refit": "default: last 1000 rows",

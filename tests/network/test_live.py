@@ -14,9 +14,9 @@ from pyarrow import csv
 
 from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork, live, read_networks
+from streamlasso.network.group import Group
 from streamlasso.network.imaging.volumes import read_volume
 from streamlasso.network.live import MAX_PRINTED
-from streamlasso.network.report.group import Group
 from support.scans import (
     AFFINE,
     LABELS,

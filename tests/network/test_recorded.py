@@ -12,7 +12,6 @@ from streamlasso.memories import Window
 from streamlasso.network import StreamingNetwork, read_networks
 from streamlasso.network.options import Design, Images, Model
 from streamlasso.network.recorded import run_network
-from streamlasso.network.report.tables import matrix_of
 from streamlasso.network.subjects import find_files
 from streamlasso.tuners import LARS
 from support.scans import NAMES, made_run, region_means, save_atlas, save_nifti
@@ -31,6 +30,16 @@ def made_series(seed, n=60, p=5):
     X[:, 1] += X[:, 0]
     X[n // 2 :, 3] -= 2 * X[n // 2 :, 2]
     return X
+
+
+def matrix_of(edges, picture, regions):
+    """One picture of the table of edges, as a matrix."""
+    matrix = np.zeros((len(regions), len(regions)))
+    for row in edges.to_pylist():
+        if row["picture"] == picture:
+            i, j = regions.index(row["source"]), regions.index(row["target"])
+            matrix[i, j] = matrix[j, i] = row["strength"] * (1 if row["sign"] == "+" else -1)
+    return matrix
 
 
 def save_series(path, X, names=None):
@@ -399,7 +408,7 @@ def test_an_earlier_report_does_not_remain_beside_new_tables(tmp_path, monkeypat
     def fail(*_):
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("streamlasso.network.report.write.write_figures", fail)
+    monkeypatch.setattr("streamlasso.network.files.draw_networks", fail)
     with pytest.raises(OSError, match="no space"):
         run_network([series], tmp_path / "out", model=Model(rule="or"))
     assert not {"report.html", "run.json"} & {path.name for path in (tmp_path / "out").iterdir()}

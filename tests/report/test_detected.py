@@ -1,21 +1,25 @@
-"""Changes in figures and in the report: marks that hide nothing, and a word where earlier ones were not kept."""
+"""Detected changes in figures and in the report: marks that hide nothing, and a word if earlier ones were dropped."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
-from streamlasso import RAPRegressor
+from streamlasso import RAPRegressor, progressive
 from streamlasso.core.monitor.attribution import DetectedChange
-from streamlasso.report.detected import KEPT, change_key, detected_section, mark_changes
+from streamlasso.report.run.history import detected
+from streamlasso.report.run.plots import plot_summary
+from streamlasso.report.summary import KEPT
 
 
-class Found:
-    """A summary of which nothing else is asked."""
+@pytest.fixture(scope="module")
+def summary():
+    rng = np.random.default_rng(0)
+    return progressive(RAPRegressor(tuner="logrms"), rng.normal(size=(50, 2)), rng.normal(size=50)).summary()
 
-    times = None
 
-    def __init__(self, n):
-        self.detected = tuple(DetectedChange(100 * i, 100 * i + 9, {100 * i: 1.0}, {}, 1.0) for i in range(n))
+def with_changes(summary, n):
+    return replace(summary, detected=tuple(DetectedChange(i, i + 9, {i: 1.0}, {}, 1.0) for i in range(n)))
 
 
 def test_a_model_keeps_as_many_as_the_report_says():
@@ -25,16 +29,16 @@ def test_a_model_keeps_as_many_as_the_report_says():
 
 
 @pytest.mark.parametrize(("n", "height"), [(3, 1.0), (33, 0.08)])
-def test_many_marks_are_short(n, height):
-    axes = Figure().add_subplot()
-    mark_changes(axes, Found(n))
-    low, high = np.array([line.get_ydata() for line in axes.lines]).T
-    assert len(axes.lines) == n
+def test_many_marks_are_short(summary, n, height):
+    memory = next(axes for axes in plot_summary(with_changes(summary, n)).axes if axes.get_label() == "memory")
+    low, high = np.array([line.get_ydata() for line in memory.lines if len(line.get_xdata()) == 2]).T
+    assert len(low) == n
     np.testing.assert_allclose(high - low, height)
 
 
-def test_that_earlier_changes_were_not_kept_is_printed():
-    assert change_key(Found(3))[0][0] == "change found"
-    assert "not among them" not in detected_section(Found(3))
-    assert change_key(Found(33))[0][0] == "the last 33 changes found"
-    assert "not among them" in detected_section(Found(33))
+@pytest.mark.parametrize(("n", "name"), [(3, "change found"), (33, "the last 33 changes found")])
+def test_that_earlier_changes_were_not_kept_is_printed(summary, n, name):
+    changed = with_changes(summary, n)
+    legends = [axes.get_legend() for axes in plot_summary(changed).axes]
+    assert name in {text.get_text() for legend in legends if legend for text in legend.get_texts()}
+    assert ("not among them" in detected(changed)) == (n == 33)

@@ -11,11 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
-from streamlasso.report.active_plot import MOST_ROWS
-from streamlasso.report.coefficient_plot import plot_coefficients
 from streamlasso.report.colours import DARK, LIGHT
 from streamlasso.report.curves import DRAWN
-from streamlasso.report.plots import mark_truth, plot_summary
+from streamlasso.report.run.model_plot import MOST_ROWS, plot_coefficients
+from streamlasso.report.run.plots import mark_truth, plot_summary
 from streamlasso.simulate import simulate
 from streamlasso.tuners import SGD, Fixed, Mixture
 
@@ -238,13 +237,6 @@ def test_coefficients_of_every_stream(name):
     texts = drawn(plot_coefficients(TRACES[name]().summary())).axes[0].texts
     boxes = sorted((Text.get_window_extent(text) for text in texts), key=lambda box: box.y0)
     assert not any(below.overlaps(above) for below, above in pairwise(boxes))
-
-
-def test_coefficients_are_needed():
-    with pytest.raises(ValueError, match="coef=True"):
-        plot_coefficients(replace(gaussian().summary(), coef=None))
-    with pytest.raises(ValueError, match="one model"):
-        plot_coefficients(classes(3).summary())
 
 
 def test_truth_is_marked_where_it_changes():

@@ -29,7 +29,7 @@ def go(tmp_path):
 def undrawn(monkeypatch):
     """Figures take longer than all else; where they are not the point, any bytes will do."""
     monkeypatch.setattr("streamlasso.run.finish.drawn", lambda figure, form: b"a picture")
-    monkeypatch.setattr("streamlasso.report.history.drawn", lambda figure, form: b"a picture")
+    monkeypatch.setattr("streamlasso.report.run.history.drawn", lambda figure, form: b"a picture")
 
 
 def read(path):

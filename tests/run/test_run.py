@@ -19,7 +19,7 @@ from streamlasso import RAPClassifier, RAPRegressor, progressive
 from streamlasso.cli import main
 from streamlasso.memories import Window
 from streamlasso.report.fit import Fit
-from streamlasso.report.results import caveats
+from streamlasso.report.run.results import caveats
 from streamlasso.report.summarise import MOST_STRETCHES, SUMS, Snapshot, Summariser
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run

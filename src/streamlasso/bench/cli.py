@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,14 +13,12 @@ def bench(
     /,
     *,
     target: str,
-    family: Literal["auto", "gaussian", "binomial", "poisson"] = "auto",
+    family: str = "auto",
     methods: list[str] | None = None,
     peers: Literal["quick", "all"] = "quick",
     defaults_only: bool = False,
     rows: int = 5000,
-    whole: bool = False,
     columns: Columns = ALL_COLUMNS,
-    lagged: bool = False,
     on_error: Literal["stop", "skip"] = "stop",
     jobs: int = 1,
     out: Path = Path("bench"),
@@ -39,7 +36,7 @@ def bench(
 
     Example: streamlasso bench data.csv --target y --methods streamlasso,river,sklearn-sgd --rows 2000 --jobs 2
 
-    Example: streamlasso bench data.csv --target y --peers all --defaults-only --whole
+    Example: streamlasso bench data.csv --target y --peers all --defaults-only --rows 100000
 
     Parameters
     ----------
@@ -51,9 +48,9 @@ def bench(
         What the target is: a number (gaussian), two or more classes (binomial) or a count (poisson). auto decides from
         the first rows and prints what it chose.
     methods
-        Some of running-mean, persistence, river, river-bayesian, sklearn-sgd, vowpal-wabbit, refit, ondil,
-        river-forest, boosting, streamlasso; the last nine also as river+lags and so on, with the last three targets
-        among the features. Left out: those of --peers that are installed.
+        Some of running-mean, persistence, river, sklearn-sgd, vowpal-wabbit, refit, ondil, river-forest, boosting,
+        streamlasso; the last eight also as river+lags and so on, with the last three targets among the features.
+        Left out: those of --peers that are installed.
     peers
         quick: the linear methods, without lags. all: also an adaptive random forest, boosted trees that are refitted
         every 100 rows, and every method with lags.
@@ -61,10 +58,6 @@ def bench(
         Each method with its default instead of every setting of its grid: ten times faster.
     rows
         The number of rows to use, from the first on.
-    whole
-        Use all rows.
-    lagged
-        The previous target as a feature; short for --lags TARGET:1.
     on_error
         What to do about a row that cannot be read: stop, or skip it.
     jobs
@@ -72,12 +65,10 @@ def bench(
     out
         The directory for leaderboard.csv, summary.md, comparison.png and comparison.svg; made if it is not there.
     """
+    from streamlasso._terminal import say
     from streamlasso.bench.command import compare
     from streamlasso.bench.stream_file import StreamFile
 
-    chosen = columns.chosen((f"{target}:1",) if lagged else ())
-    file = StreamFile(data, target, family, sys.maxsize if whole else rows, on_error=on_error, **chosen)
-    from streamlasso._terminal import say
-
+    file = StreamFile(data, target, family, rows, on_error=on_error, **columns.chosen())
     say(compare(file, out, names_in(methods) or None, jobs, peers, defaults_only))
     say(f"All settings are in {out / 'leaderboard.csv'}, the figure is {out / 'comparison.png'}.")

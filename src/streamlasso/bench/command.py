@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from streamlasso._files import make_directory
+from streamlasso._files import make_directory, write_whole
 from streamlasso._jobs import refuse_processes
 from streamlasso._terminal import warn
 from streamlasso.bench.entries import GROUPS, LAGGED, METHODS, PEERS
-from streamlasso.bench.figures import draw_stream
+from streamlasso.bench.figures import draw_streams
 from streamlasso.bench.leaderboard import refuse_unknown, run_leaderboard
 from streamlasso.bench.stream_file import ROWS, StreamFile, read_task
-from streamlasso.bench.summary import stream_summary, write_summary
+from streamlasso.bench.summary import summary
 from streamlasso.report.page import write_figure
 
 #: Seconds of CPU time for one setting of one method, on ROWS rows.
@@ -50,8 +50,10 @@ def compare(
     )
     if not table.num_rows:
         raise ValueError(f"--methods {','.join(methods or ())}: none of them can predict a {task.family} target")
-    write_figure(out / "comparison", draw_stream(table))
-    return write_summary(out, stream_summary(table, [*_unable(task.family, methods or GROUPS[peers]), *notes[1:]]))
+    write_figure(out / "comparison", draw_streams(table))
+    text = summary(table, [*_unable(task.family, methods or GROUPS[peers]), *notes[1:]])
+    write_whole(out / "summary.md", text.encode())
+    return text
 
 
 def _unable(family: str, methods: Sequence[str]) -> list[str]:

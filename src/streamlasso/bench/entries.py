@@ -15,6 +15,7 @@ import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor, __version__, memories, progressive, tuners
 from streamlasso.bench import peers
+from streamlasso.bench.losses import FAMILIES
 from streamlasso.bench.prequential import (
     OneVersusRest,
     Peer,
@@ -24,14 +25,14 @@ from streamlasso.bench.prequential import (
     TooSlow,
     predict_then_learn,
 )
-from streamlasso.bench.task import FAMILIES, Task, with_lags
+from streamlasso.bench.task import Task, with_lags
 
 #: The settings that "best in hindsight" is over.
 LEARNING_RATES, L1 = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3), (0.0, 0.001, 0.01)
 #: Gradients of counts are as large as the counts.
 POISSON_RATES = (1e-5, 3e-5, 1e-4, 3e-4)
 SCHEDULES = ("constant", "invscaling")
-SMOOTHING, FORGET = (1.0, 0.999, 0.99), (0.0, 0.001, 0.01)
+FORGET = (0.0, 0.001, 0.01)
 VW_RATES, VW_L1 = (0.05, 0.1, 0.5, 2.0), (0.0, 1e-5, 1e-4)
 WINDOW = 1000
 #: The setting without tuning; every method has one whose name starts so, and it is the first.
@@ -132,11 +133,6 @@ def _river(family: str) -> Iterator[Setting]:
         yield _scaled(family, f"lr={rate:g} l1={l1:g}", partial(peers.river_linear, family, rate, l1))
 
 
-def _river_bayesian(family: str) -> Iterator[Setting]:
-    for smoothing in SMOOTHING:
-        yield _named(f"smoothing={smoothing:g}{TS}", smoothing == 1), partial(peers.river_bayesian, smoothing)
-
-
 def _sklearn_sgd(family: str) -> Iterator[Setting]:
     yield DEFAULT, lambda: peers.sklearn_sgd(family)
     if family == "gaussian":
@@ -184,7 +180,6 @@ PEERS: dict[str, tuple[str, tuple[str, ...], Callable[[str], Iterator[Setting]]]
     "running-mean": ("streamlasso", FAMILIES, _running_mean),
     "persistence": ("streamlasso", FAMILIES, _persistence),
     "river": ("river", FAMILIES, _river),
-    "river-bayesian": ("river", ("gaussian",), _river_bayesian),
     "sklearn-sgd": ("sklearn", ("gaussian", "binomial"), _sklearn_sgd),
     "vowpal-wabbit": ("vowpalwabbit", FAMILIES, _vowpal_wabbit),
     "refit": ("sklearn", FAMILIES, _refit),

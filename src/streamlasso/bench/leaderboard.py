@@ -45,13 +45,12 @@ def run_leaderboard(
     defaults_only: bool = False,
     limit: float = LIMIT,
     jobs: int = 1,
-    redo: Sequence[str] = (),
     progress: bool | None = None,
 ) -> pyarrow.Table:
     """Every entry on every task: `out`/leaderboard.csv, which is also returned.
 
-    Results that leaderboard.csv holds already are not computed again, except for the methods in `redo`. A method whose
-    package is not installed is left out, with a line on standard error; if it was asked for by name, that is an error.
+    Results that leaderboard.csv holds already are not computed again. A method whose package is not installed is left
+    out, with a line on standard error; if it was asked for by name, that is an error.
 
     Parameters
     ----------
@@ -68,20 +67,16 @@ def run_leaderboard(
         Seconds of CPU time for one entry on one task; beyond it the entry is too slow.
     jobs : int, default=1
         Processes at a time; the times per row are fair only if there are as many free cores.
-    redo : sequence of str
-        Methods whose results are dropped and computed again.
     progress : bool, default=None
         A progress bar on standard error; None is one if that is a terminal.
     """
     refuse_unknown(methods or (), METHODS, "methods")
-    refuse_unknown(redo, METHODS, "methods")
     refuse_processes(jobs)
     chosen = installed(GROUPS[peers] if methods is None else methods, named=methods is not None)
     out.mkdir(parents=True, exist_ok=True)
     file = ResultsFile(out / "leaderboard.csv")
     for task in tasks:
         file.refuse_other_data(task)
-    file.drop(redo)
     planned = [job for task in tasks for job in _jobs(task, limit, chosen, file)]
     if defaults_only:
         planned = [job for job in planned if job.setting.startswith(DEFAULT)]

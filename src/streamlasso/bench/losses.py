@@ -11,7 +11,9 @@ BURN_IN = 50
 N_BLOCKS = 20
 #: Probabilities are kept this far from 0 and 1, rates this far from 0.
 LEAST_SHARE, LEAST_RATE = 1e-4, 0.1
+#: The loss of each family that peers have too.
 LOSS_NAMES = {"gaussian": "half squared error", "binomial": "log loss", "poisson": "Poisson deviance"}
+FAMILIES = tuple(LOSS_NAMES)
 
 
 def mean_loss(family: str, y: np.ndarray, means: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.bench.prequential import FeaturesStandardised, Peer, ResponseStandardised, RunningMean
+from streamlasso.bench.prequential import FeaturesStandardised, Peer, RunningMean
 
 #: The fewest rows that ondil starts from: it cannot learn the first rows one at a time.
 ONDIL_START = 20
@@ -83,12 +83,6 @@ def river_linear(family: str, learning_rate: float | None = None, l1: float = 0.
         options["loss"] = optim.losses.Poisson()
         options |= {} if learning_rate is None else dict(intercept_lr=learning_rate)
     return River(models.LinearRegression(**options), family)
-
-
-def river_bayesian(smoothing: float) -> Peer:
-    """river's Bayesian linear regression; 1 never forgets. It has no intercept, so responses are standardised."""
-    model = needed("river.linear_model").BayesianLinearRegression(smoothing=None if smoothing == 1 else smoothing)
-    return ResponseStandardised(River(model, "gaussian"))
 
 
 def river_forest(family: str) -> Peer:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
@@ -77,10 +76,6 @@ class ResultsFile:
             file.flush()
             os.fsync(file.fileno())
         self.results.append(result)
-
-    def drop(self, methods: Sequence[str]) -> None:
-        self.results = [result for result in self.results if result.method not in methods]
-        self._rewrite()
 
     def refuse_other_data(self, task: Task) -> None:
         """An error if the file has results of a task of this name on other data."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from streamlasso._text import count
-from streamlasso.bench.losses import BURN_IN
-from streamlasso.bench.task import FAMILIES, Task
+from streamlasso.bench.losses import BURN_IN, FAMILIES
+from streamlasso.bench.task import Task
 from streamlasso.data.encoding import Encoder, Target, detect_encoder
 from streamlasso.data.encoding.suggestions import refuse_unknown
 from streamlasso.run.data import Data

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-FAMILIES = ("gaussian", "binomial", "poisson")
 #: How many rows before its own the responses are that a method "+lags" has among its features.
 LAGS = (1, 2, 3)
 
@@ -18,7 +17,7 @@ class Task:
     """A stream to predict: row t of X is known before y[t] is predicted, and y[t] only afterwards.
 
     name : what the stream is called in tables
-    family : one of `FAMILIES`; for binomial, y holds the numbers of the classes, from 0
+    family : one of `losses.FAMILIES`; for binomial, y holds the numbers of the classes, from 0
     X, y : (row, feature) and (row,), in time order
     names : of the features
     n_classes : for binomial

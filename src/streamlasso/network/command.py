@@ -10,11 +10,11 @@ from rich.table import Table
 
 from streamlasso._terminal import console, say, warn
 from streamlasso._text import count
+from streamlasso.network.blocks import conclusion
+from streamlasso.network.group import Group
 from streamlasso.network.live import watch
 from streamlasso.network.options import Design, Images, Model, Watching
 from streamlasso.network.recorded import Outcome, run_network
-from streamlasso.network.report.blocks import conclusion
-from streamlasso.network.report.group import Group
 from streamlasso.network.scan import Scan
 from streamlasso.network.subjects import unused_note
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from streamlasso._text import listed
+from streamlasso.network.files import write_run
+from streamlasso.network.group import Group, times_within
 from streamlasso.network.imaging.arrivals import Arrival, Arrivals, Notice
 from streamlasso.network.imaging.atlas import load_atlas, read_coords
 from streamlasso.network.imaging.events import Event, clip_events, read_events, suspicious_events, unobserved_conditions
@@ -20,8 +22,6 @@ from streamlasso.network.imaging.regions import RegionReader
 from streamlasso.network.imaging.volumes import VOLUME_SUFFIXES
 from streamlasso.network.live_files import Log, write_current
 from streamlasso.network.options import Design, Images, Model, Watching
-from streamlasso.network.report.group import Group, times_within
-from streamlasso.network.report.write import write_report
 from streamlasso.network.scan import Scan
 from streamlasso.run.interruption import Interruption
 
@@ -64,7 +64,7 @@ def watch(
     scan.model.save(out / "model.safetensors")
     design, events = _fit_to_scan(scan, design, events)
     result = scan.result(folder.absolute().name, design, _places(scan, reader, coords), events)
-    write_report(out, Group((result,), design), model, {"watched": str(folder)})
+    write_run(out, Group((result,), design), model, {"watched": str(folder)})
     for note in scan.notes[n_notes:]:
         show(f"! {note}")
     return scan

@@ -16,11 +16,11 @@ from rich.progress import Progress
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from streamlasso.network.estimator import StreamingNetwork
+from streamlasso.network.files import write_run
+from streamlasso.network.group import Group, times_within
 from streamlasso.network.imaging.events import read_events
 from streamlasso.network.imaging.series import subject_of
 from streamlasso.network.options import Design, Images, Model
-from streamlasso.network.report.group import Group, times_within
-from streamlasso.network.report.write import write_report
 from streamlasso.network.results import NODE_COLUMNS, SubjectResult, follow_sparse
 from streamlasso.network.subjects import Subject, find_files, open_atlas, read_subject, unused_files
 
@@ -70,7 +70,7 @@ def run_network(
         raise ValueError(next(iter(failures.values())))
     group = Group(tuple(results.values()), design)
     unused = unused_files(data, paths, other, images)
-    write_report(out, group, model, {"data": [str(path) for path in paths], "failures": failures, "unused": unused})
+    write_run(out, group, model, {"data": [str(path) for path in paths], "failures": failures, "unused": unused})
     return Outcome(group, failures, unused)
 
 

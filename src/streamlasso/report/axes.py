@@ -1,7 +1,8 @@
-"""What all figures share: frames, axes of time, legends that cover no data."""
+"""What all figures share: frames, axes of time, plain numbers, and legends that cover no data."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,12 @@ from streamlasso.report.colours import BAND, DARK, GREY, LINE, NOTE_INK
 from streamlasso.report.curves import thinned
 from streamlasso.report.summary import Summary
 
-#: Of the title of a panel, and of small print beside it.
+#: The title of a panel, and small print beside it.
 TITLE: dict[str, Any] = {"loc": "left", "fontsize": 10.5}
 NOTE: dict[str, Any] = {"fontsize": 9, "color": NOTE_INK}
 LABEL_LENGTH = 24
 
 Entries = list[tuple[str, Artist]]
-
-
-def rgb(color: str) -> np.ndarray:
-    return np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
 
 
 def label_of(name: Any) -> str:
@@ -34,6 +31,7 @@ def label_of(name: Any) -> str:
 
 
 def frame(axes: Axes) -> None:
+    """Two spines, and faint lines to read heights by."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=LINE, linewidth=0.6)
     axes.set_axisbelow(True)
@@ -80,7 +78,7 @@ def time_axis(axes: Axes, summary: Summary, n_ticks: int = 8, labelled: bool = T
         return
     axes.set_xlabel("time; rows are evenly spaced")
     axes.xaxis.set_major_locator(MaxNLocator(nbins=max(n_ticks - 2, 2), integer=True))
-    # The day, or the whole time where all rows are of a few days.
+    # The day, or the whole time if the rows span only a few days.
     length = 10 if len({time[:10] for time in summary.times}) > 2 else None
     axes.xaxis.set_major_formatter(FuncFormatter(lambda row, _: _time_at(summary, row)[:length]))
 
@@ -100,8 +98,14 @@ def log_scale(axes: Axes, ratio: float) -> None:
     """Ticks at 0.1, 1, 10 in digits, with 2 and 5 between them if the values range over a small ratio."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if ratio > 300 else (1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    plain_numbers(axes)
+
+
+def plain_numbers(axes: Axes, which: str = "y", words: Mapping[float, str] | None = None) -> None:
+    """0.01 instead of 10^-2 at the ticks of a log axis; `words` replace some of the numbers."""
+    axis = axes.yaxis if which == "y" else axes.xaxis
+    axis.set_major_formatter(FuncFormatter(lambda value, _: (words or {}).get(value, f"{value:g}")))
+    axis.set_minor_formatter(NullFormatter())
 
 
 # --- legends ----------------------------------------------------------------------------------------------------------
@@ -109,7 +113,9 @@ def log_scale(axes: Axes, ratio: float) -> None:
 
 def legend_above(axes: Axes, entries: Entries | None = None, below: float | None = None) -> None:
     """Outside the axes, so that it covers no data; or `below` them, by a share of their height."""
-    handles, labels = _handles(axes, entries)
+    handles, labels = axes.get_legend_handles_labels()
+    if entries is not None:
+        handles, labels = [handle for _, handle in entries], [label for label, _ in entries]
     axes.legend(
         handles,
         labels,
@@ -120,9 +126,3 @@ def legend_above(axes: Axes, entries: Entries | None = None, below: float | None
         fontsize=8,
         borderaxespad=0.1,
     )
-
-
-def _handles(axes: Axes, entries: Entries | None) -> tuple[list[Artist], list[str]]:
-    if entries is None:
-        return axes.get_legend_handles_labels()
-    return [handle for _, handle in entries], [label for label, _ in entries]

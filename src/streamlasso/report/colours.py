@@ -1,21 +1,7 @@
-"""The colours of all figures: one dark and one light, so that they also differ in grey."""
+"""The colours of all figures and pages: one dark and one light, which also differ in grey; red for negative edges."""
 
-DARK, LIGHT, GREY = "#0b3c6f", "#e69f00", "#8a8a8a"
-#: Of frames and letters, of small print, of a band, and of lines behind the curves.
-INK, NOTE_INK, BAND, LINE = "#000000", "#555555", "#dcdcdc", "#e4e4e4"
-#: Of predicted intervals.
-INTERVAL = "#b7d0ea"
-#: Of the blocks of a task.
+DARK, LIGHT, RED, GREY = "#0b3c6f", "#e69f00", "#c23b28", "#8a8a8a"
+#: Small print, bands behind curves, lines behind the curves, predicted intervals.
+NOTE_INK, BAND, LINE, INTERVAL = "#555555", "#dcdcdc", "#e4e4e4", "#b7d0ea"
+#: The blocks of a task, in order of appearance; the last one is shared if there are more.
 BLOCKS = ("#d5ead5", "#b9b3de", "#f7e3b5", "#c9dcea", "#eec9c2", "#dddddd")
-#: What takes their place on a dark screen.
-ON_DARK = {
-    DARK: "#7db4ec",
-    LIGHT: "#f0b23c",
-    GREY: "#a0a0a0",
-    INK: "#e8e8e8",
-    NOTE_INK: "#b0b0b0",
-    BAND: "#3c4045",
-    LINE: "#383c40",
-    INTERVAL: "#24466b",
-    **dict(zip(BLOCKS, ("#2c4a2e", "#3b3568", "#5a4a1c", "#2b4558", "#5c332b", "#3c4045"), strict=True)),
-}

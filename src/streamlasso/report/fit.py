@@ -82,14 +82,16 @@ class Course(NamedTuple):
         sums = np.add.accumulate(np.concatenate([course.sums[None], rows]))[-1]
         if not len(rows):
             return course
-        return Course(sums, _hull(course.range, np.array([fit.actual.min(axis=0), fit.actual.max(axis=0)])))
+        return Course(sums, hull(course.range, np.array([fit.actual.min(axis=0), fit.actual.max(axis=0)])))
 
     def joined(self, later: Course) -> Course:
         course = self.widened(later.sums.shape[1])
-        return Course(course.sums + later.sums, _hull(course.range, later.range))
+        return Course(course.sums + later.sums, hull(course.range, later.range))
 
 
-def _hull(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def hull(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The range (low and high, column) that holds both ranges; b may have more columns."""
+    a = padded(a, b.shape, np.nan)
     return np.array([np.fmin(a[0], b[0]), np.fmax(a[1], b[1])])
 
 

@@ -1,4 +1,4 @@
-"""Parts of any HTML page: sections, tables, pictures; a page is one file, and nothing is fetched when it is opened."""
+"""The one page template and its parts: text, tables, figures. A page is one file and fetches nothing when opened."""
 
 from __future__ import annotations
 
@@ -6,32 +6,39 @@ import base64
 import io
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from markdown_it import MarkdownIt
 
 from streamlasso import __version__
 from streamlasso._files import write_whole
-from streamlasso.report.colours import DARK, INK, LIGHT, ON_DARK
+from streamlasso.report.colours import DARK, LIGHT, RED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-STYLE = """
-:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --soft: #555555; --line: #dddddd; --faint: #f3f3f3;
-  --plus: #0b3c6f; --minus: #e69f00; --negative: #c23b28; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --paper: #16181b; --soft: #b0b0b0; --line: #3c4045;
-  --faint: #24272b; --plus: #7db4ec; --minus: #f0b23c; --negative: #ff8a75; } }
+STYLE = (
+    f"""
+:root {{ color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --soft: #555555; --line: #dddddd; --faint: #f3f3f3;
+  --plus: {DARK}; --minus: {LIGHT}; --negative: {RED}; }}
+@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e8e8e8; --paper: #16181b; --soft: #b0b0b0; --line: #3c4045;
+  --faint: #24272b; --plus: #7db4ec; --minus: #f0b23c; --negative: #ff8a75; }}
+  img {{ filter: invert(1) hue-rotate(180deg); }} }}
+"""
+    + """
 body { background: var(--paper); color: var(--ink); overflow-wrap: break-word; }
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.7rem; line-height: 1.2; margin-bottom: .4rem; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 .4rem; border-bottom: 1px solid var(--line); padding-bottom: .2rem; }
+h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
 p { margin: .4rem 0; max-width: 48rem; }
 .headline { font-size: 1.15rem; }
-.note { color: var(--soft); font-size: .92rem; }
+.note, figcaption { color: var(--soft); font-size: .92rem; }
 .figures { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1.2rem 0; }
 .figures div { flex: 1 1 7.5rem; border: 1px solid var(--line); border-radius: .4rem; padding: .6rem .8rem; }
 .figures b { display: block; font-size: 1.4rem; line-height: 1.3; }
@@ -45,33 +52,39 @@ tr + tr td { border-top: 1px solid var(--line); }
 .bar { display: inline-block; width: min(12rem, 26vw); height: .8rem; position: relative; background: var(--faint); }
 .bar i { position: absolute; top: 0; bottom: 0; }
 .plus { background: var(--plus); } .minus { background: var(--minus); }
+figure { margin: 1.2rem 0; }
 img { width: 100%; min-width: 40rem; height: auto; }
 .cell { display: block; min-width: 2.2rem; padding: .1rem .4rem; margin-right: -.7rem; border-radius: .2rem;
   background: color-mix(in srgb, var(--tint) calc(var(--share) * 100%), transparent); }
 .cell.deep { color: var(--paper); } .cell.framed { outline: 1.5px solid var(--soft); }
+nav a { margin-right: 1.2rem; }
 dt { font-weight: 600; } dd { margin: 0 0 .5rem; max-width: 48rem; }
 @media print { body { margin: 0; } h2 { break-after: avoid; } img, table { break-inside: avoid; } }
 """
+)
 
 CITATION = (
     "R. P. Monti, C. Anagnostopoulos, G. Montana: Adaptive regularization for Lasso models in the context of "
     "non-stationary data streams."
 )
+#: A cell that is tinted more than this has light letters.
+DEEP = 0.6
+LONGEST_VALUE = 200
 
 
 def write_page(path: str | os.PathLike[str], title: str, parts: Iterable[str], more_style: str = "") -> Path:
-    """An HTML page of these parts, whole or not at all."""
+    """An HTML page of these parts under its title, whole or not at all."""
     page = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}{more_style}</style>\n</head>\n<body>\n"
-        + "\n".join(parts)
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{more_style}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
+        + "\n".join(filter(None, parts))
         + "\n</body>\n</html>\n"
     )
     return write_whole(path, page.encode("utf-8", "replace"))
 
 
-# --- text -------------------------------------------------------------------------------------------------------------
+# --- text and tables --------------------------------------------------------------------------------------------------
 
 
 def section(heading: str, *parts: str) -> str:
@@ -80,6 +93,17 @@ def section(heading: str, *parts: str) -> str:
 
 def paragraph(text: str, kind: str = "") -> str:
     return f'<p class="{kind}">{escape(text)}</p>' if text else ""
+
+
+def bullets(texts: Iterable[str]) -> str:
+    """A list, each text on one line and not too long."""
+    return f"<ul>{''.join(f'<li>{escape(_one_line(text))}</li>' for text in texts)}</ul>"
+
+
+def glossary(terms: dict[str, str]) -> str:
+    """How to read the page, and the citation of the method."""
+    items = "".join(f"<dt>{escape(term)}</dt><dd>{escape(meaning)}</dd>" for term, meaning in terms.items())
+    return section("How to read this", f"<dl>{items}</dl>", paragraph(f"The method: {CITATION}", "note"))
 
 
 def table(
@@ -100,12 +124,37 @@ def _kind(column: int, last_text: int) -> str:
     return ' class="text"' if column <= last_text else ""
 
 
+def settings_table(settings: dict[str, Any], *packages: str) -> str:
+    """The settings, and the versions of the packages."""
+    lines = [[name, _one_line(value)] for name, value in settings.items()]
+    used = paragraph(named_versions(versions(*packages)), "note")
+    return section("Settings and versions", table(["setting", "value"], lines, text=1), used)
+
+
+def _one_line(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"
+
+
+def rendered(markdown: str) -> str:
+    """Our own Markdown as HTML; wide tables scroll."""
+    html = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    return html.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
+
+
 def bar(share: float) -> str:
     """A bar from the middle: to the right for a positive share of the largest, to the left for a negative one."""
     width = 50 * min(abs(share), 1)
     start = 50 if share > 0 else 50 - width
     kind = "plus" if share > 0 else "minus"
     return f'<span class="bar"><i class="{kind}" style="left:{start:.1f}%;width:{width:.1f}%"></i></span>'
+
+
+def tinted(text: str, share: float, framed: bool = False) -> str:
+    """A cell tinted by a share between -1 and 1."""
+    tint = "var(--plus)" if share >= 0 else "var(--minus)"
+    kinds = "cell" + (" deep" if share > DEEP else "") + (" framed" if framed else "")
+    return f'<span class="{kinds}" style="--share:{abs(share):.2f};--tint:{tint}">{escape(text)}</span>'
 
 
 # --- figures ----------------------------------------------------------------------------------------------------------
@@ -120,36 +169,9 @@ def drawn(figure: Figure, form: str) -> bytes:
     with matplotlib.rc_context({"svg.hashsalt": "streamlasso", "svg.fonttype": "none"}):
         if form == "png":
             figure.savefig(drawing, format=form, dpi=110, pil_kwargs={"compress_level": 2})
-            return drawing.getvalue()
-        figure.savefig(drawing, format=form, facecolor="none", metadata={"Date": None})
-    head, tag, rest = drawing.getvalue().partition(b" <defs>")
-    return head + _DARK_STYLE.encode() + tag + rest
-
-
-def _dark_style() -> str:
-    """For a drawing of matplotlib, which has its colours at each line: others on a dark screen.
-
-    Other programs that read SVG do not know this, and show the drawing as it is.
-    """
-    rules = [f'[style*="{kind}: {c}"]{{{kind}:{dark}!important}}' for c, dark in ON_DARK.items() for kind in KINDS]
-    rules += [f'[fill="{c}"]{{fill:{dark}}}' for c, dark in ON_DARK.items()]
-    rules += [f"text{{fill:{ON_DARK[INK]}}}", '[style*="fill: #ffffff"]{fill:none!important}']
-    rules += ['[style*="stroke: #ffffff"]{stroke:#16181b!important}', "image{filter:url(#on-dark)}"]
-    return f" <style>@media (prefers-color-scheme: dark){{{''.join(rules)}}}</style>\n{_dark_images()}"
-
-
-def _dark_images() -> str:
-    """The same for images, whose colours lie between DARK and LIGHT: by their red, which differs most."""
-    start, stop, on_start, on_stop = ([int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in _ENDS)
-    slopes = [(last - first) / (stop[0] - start[0]) for first, last in zip(on_start, on_stop, strict=True)]
-    rows = [f"{k:.4f} 0 0 0 {c - k * start[0]:.4f}" for k, c in zip(slopes, on_start, strict=True)]
-    matrix = f'<feColorMatrix values="{" ".join([*rows, "0 0 0 1 0"])}"/>'
-    return f' <filter id="on-dark" color-interpolation-filters="sRGB">{matrix}</filter>\n'
-
-
-KINDS = ("stroke", "fill")
-_ENDS = (DARK, LIGHT, ON_DARK[DARK], ON_DARK[LIGHT])
-_DARK_STYLE = _dark_style()
+        else:
+            figure.savefig(drawing, format=form, facecolor="none", metadata={"Date": None})
+    return drawing.getvalue()
 
 
 def write_figure(path: Path, figure: Figure) -> None:
@@ -158,9 +180,10 @@ def write_figure(path: Path, figure: Figure) -> None:
         write_whole(path.with_name(f"{path.name}.{form}"), drawn(figure, form))
 
 
-def image(drawing: bytes, alt: str, form: str = "svg") -> str:
-    """A drawing within the page, and text for those who cannot see it."""
-    return f'<div class="scroll"><img alt="{escape(alt)}" src="{data_url(drawing, form)}"></div>'
+def image(drawing: bytes, alt: str, form: str = "svg", caption: str = "") -> str:
+    """A drawing within the page, text for those who cannot see it, and a caption if there is one."""
+    picture = f'<div class="scroll"><img alt="{escape(alt)}" src="{data_url(drawing, form)}"></div>'
+    return f"<figure>{picture}<figcaption>{escape(caption)}.</figcaption></figure>" if caption else picture
 
 
 def data_url(drawing: bytes, form: str) -> str:
@@ -168,16 +191,11 @@ def data_url(drawing: bytes, form: str) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(drawing).decode()}"
 
 
-def titled(picture: str, caption: str) -> str:
-    """An image with its caption below it."""
-    return f"<figure>{picture}<figcaption>{escape(caption)}.</figcaption></figure>"
-
-
 # --- versions ---------------------------------------------------------------------------------------------------------
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Of streamlasso, Python, and those of the packages that are installed."""
+    """The versions of streamlasso, Python, and those of the packages that are installed."""
     found = {"streamlasso": __version__, "Python": platform.python_version()}
     for package in packages:
         with suppress(PackageNotFoundError):
@@ -185,6 +203,6 @@ def versions(*packages: str) -> dict[str, str]:
     return found
 
 
-def as_words(numbers: Mapping[str, str]) -> str:
+def named_versions(found: dict[str, str]) -> str:
     """Names and versions, in a line."""
-    return ", ".join(f"{name} {number}" for name, number in numbers.items())
+    return ", ".join(f"{name} {number}" for name, number in found.items())

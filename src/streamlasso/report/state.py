@@ -26,7 +26,7 @@ def summariser_state(summariser: Summariser) -> tuple[dict[str, Any], dict[str, 
     snapshots = [stretch.snapshot for stretch in complete if stretch.snapshot is not None]
     n_models = max(1, *(stretch.lam_range.shape[1] for stretch in every))
     widths = [len(stretch.scatter.mean) for stretch in every if stretch.scatter is not None]
-    widths += [snapshot.coef.shape[1] for snapshot in snapshots if snapshot.coef is not None]
+    widths += [snapshot.coef.shape[1] for snapshot in snapshots]
     n_features = max(widths, default=0)
     notes = {
         "most": summariser.most,
@@ -91,7 +91,7 @@ def _scatters(stretches: list[Stretch], n_features: int) -> dict[str, np.ndarray
 
 def _snapshots(snapshots: list[Snapshot], n_models: int, n_features: int) -> dict[str, np.ndarray]:
     models, features = (n_models,), (n_models, n_features)
-    coefs = [np.zeros(features) if snapshot.coef is None else snapshot.coef for snapshot in snapshots]
+    coefs = [snapshot.coef for snapshot in snapshots]
     arrays: dict[str, np.ndarray] = {
         "coef": np.array([padded(coef, features) for coef in coefs]).reshape(len(coefs), *features),
         "effective_size": np.array([snapshot.effective_size for snapshot in snapshots], dtype=float),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamlasso.families import Family
-from streamlasso.report.fit import Course, Fit, Recent, confusion_added
+from streamlasso.report.fit import Course, Fit, Recent, confusion_added, hull
 from streamlasso.report.spread import Scatter, padded, spread_of_stretches
 from streamlasso.report.summary import Summary
 
@@ -60,7 +60,7 @@ class Snapshot(NamedTuple):
 
     lam: np.ndarray
     lam_max: np.ndarray
-    coef: np.ndarray | None
+    coef: np.ndarray
     n_active: np.ndarray
     effective_size: float
     since: int = 0
@@ -90,7 +90,7 @@ class Stretch:
     def add(self, scored: np.ndarray, fit: Fit, lam: np.ndarray, X: np.ndarray | None) -> None:
         self.sums = _added(self.sums, scored)
         self.course = self.course.added(fit)
-        self.lam_range = _hull(self.lam_range, np.array([np.fmin.reduce(lam), np.fmax.reduce(lam)]))
+        self.lam_range = hull(self.lam_range, np.array([np.fmin.reduce(lam), np.fmax.reduce(lam)]))
         if X is not None:
             scatter = Scatter.of(X)
             self.scatter = scatter if self.scatter is None else self.scatter.joined(scatter)
@@ -104,7 +104,7 @@ class Stretch:
             rows=self.rows + later.rows,
             sums=self.sums + later.sums,
             course=self.course.joined(later.course),
-            lam_range=_hull(self.lam_range, later.lam_range),
+            lam_range=hull(self.lam_range, later.lam_range),
             scatter=scatter,
             snapshot=later.snapshot,
             time=later.time,
@@ -196,7 +196,7 @@ class Summariser:
         models, features = (len(last.lam),), (len(last.lam), len(feature_names))
         rows = np.array([stretch.rows for stretch in stretches])
         times = [stretch.time for stretch in stretches]
-        last_coef = np.zeros(features) if last.coef is None else padded(last.coef, features)
+        last_coef = padded(last.coef, features)
         scatters = [stretch.scatter for stretch in stretches if stretch.scatter is not None]
         n_columns = self.recent.values.shape[2]
         courses = [stretch.course.widened(n_columns) for stretch in stretches]
@@ -220,7 +220,7 @@ class Summariser:
             n_active=_one_or_all(_column(stretches, "n_active", models)),
             effective_size=_column(stretches, "effective_size"),
             since=_column(stretches, "since"),
-            coef=None if last.coef is None else _one_or_all(_column(stretches, "coef", features, 0.0)),
+            coef=_one_or_all(_column(stretches, "coef", features, 0.0)),
             times=_without_midnights(times) if any(times) else None,
             last_coef=_one_or_all(last_coef[None])[0],
             spread=last.spread
@@ -270,12 +270,6 @@ def _without_midnights(times: list[str]) -> list[str]:
     """Days only, where all times are midnights."""
     days = all(time.endswith(MIDNIGHT) for time in times if time)
     return [time.removesuffix(MIDNIGHT) for time in times] if days else times
-
-
-def _hull(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The range (low and high, class) that holds both ranges; b may have more classes."""
-    a = padded(a, b.shape, np.nan)
-    return np.array([np.fmin(a[0], b[0]), np.fmax(a[1], b[1])])
 
 
 def _one_or_all(values: np.ndarray) -> np.ndarray:

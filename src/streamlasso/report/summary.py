@@ -16,6 +16,8 @@ from streamlasso.report.fit import Recent
 
 #: Features that are shown at a time where there is any number of them, by the size of their effects.
 STRONGEST = 20
+#: A model keeps about as many changes (`core/monitor/detector.pxd`): if there are more, these are the last ones.
+KEPT = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class Summary:
     n_active: np.ndarray
     effective_size: np.ndarray
     since: np.ndarray
-    coef: np.ndarray | None
+    coef: np.ndarray
     times: list[str] | None
     last_coef: np.ndarray
     spread: np.ndarray
@@ -90,6 +92,11 @@ class Summary:
     def only_strongest(self) -> bool:
         """Whether only the strongest features are named."""
         return self.n_features is not None
+
+    @property
+    def changes_are_cut(self) -> bool:
+        """Whether earlier changes may be missing in `detected`."""
+        return len(self.detected) >= KEPT
 
     @property
     def n_active_now(self) -> int:
@@ -172,7 +179,6 @@ class Summary:
 
     def changes(self) -> list[Change]:
         """The features that entered or left for a fiftieth of the stream, and 10 rows, or more."""
-        assert self.coef is not None
         shortest = max(10, self.n_rows // 50) // self.size
         coef = self.coef if self.coef.ndim == 3 else self.coef[:, None]
         labels = self.model_labels or [None]

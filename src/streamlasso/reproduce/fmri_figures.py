@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from pyarrow import parquet
 
 from streamlasso.network.imaging.events import Event
-from streamlasso.network.report.figures import BAND, LINE, draw_lam_on
+from streamlasso.report.colours import GREY as BAND
+from streamlasso.report.network.figures import draw_lam_on
 from streamlasso.reproduce.axes import Figures
 
 
@@ -64,9 +65,9 @@ def _draw_measure(axes: Axes, rows: list[dict[str, str]], settings: list[str]) -
     )  # fmt: skip
     for more, width, label in (("_corrected", 0.9, "90 %, corrected"), ("", 2.5, "90 %")):
         low, high = (np.clip(values[end + more], -widest, widest) for end in ("low", "high"))
-        axes.hlines(y, low, high, color=LINE, linewidth=width, label=label)
-    axes.plot(values["detrended"], y, "o", color="white", markeredgecolor=LINE, markersize=6, label="all subjects")
-    axes.axvline(0, color=LINE, linewidth=0.6)
+        axes.hlines(y, low, high, color="black", linewidth=width, label=label)
+    axes.plot(values["detrended"], y, "o", color="white", markeredgecolor="black", markersize=6, label="all subjects")
+    axes.axvline(0, color="black", linewidth=0.6)
     axes.set_xlim(-widest, widest)
     claimed = (-widest, 0.0) if rows[0]["measure"] == "lam" else (0.0, widest)
     axes.axvspan(*claimed, color="#e69f00", alpha=0.12, linewidth=0, label="the paper's claim")
@@ -103,8 +104,8 @@ def draw_delays(folder: Path, delay: float) -> Figure:
         x = np.array([row["delay"] for row in mine])
         contrast, low, high = (100 * np.array([row[key] for row in mine]) for key in ("contrast", "low", "high"))
         axes.fill_between(x, low, high, color=BAND, alpha=0.5, linewidth=0, label="90 % of all shifts of the design")
-        axes.plot(x, contrast, color=LINE, linewidth=1.5, label="the design as it was")
-        axes.axhline(0, color=LINE, linewidth=0.6)
+        axes.plot(x, contrast, color="black", linewidth=1.5, label="the design as it was")
+        axes.axhline(0, color="black", linewidth=0.6)
         axes.axvline(delay, color="#e69f00", linewidth=1.2, linestyle="--", label=f"the delay tested, {delay:g} s")
         axes.set_title(name, loc="left", fontsize="small")
         axes.spines[["top", "right"]].set_visible(False)

@@ -14,8 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 from pyarrow import parquet
 
+from streamlasso.report.axes import frame, plain_numbers
 from streamlasso.report.colours import DARK, GREY, LIGHT
-from streamlasso.reproduce.axes import REGRESSIONS, Figures, frame, plain_numbers
+from streamlasso.reproduce.axes import REGRESSIONS, Figures
 from streamlasso.reproduce.comparison import LearnerSummary
 from streamlasso.reproduce.learners import (
     APPROXIMATE,

@@ -9,10 +9,19 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from markdown_it import MarkdownIt
-
 from streamlasso._files import write_whole
-from streamlasso.report.page import CITATION, as_words, image, titled, versions, write_figure, write_page
+from streamlasso.report.page import (
+    CITATION,
+    image,
+    named_versions,
+    paragraph,
+    rendered,
+    section,
+    table,
+    versions,
+    write_figure,
+    write_page,
+)
 from streamlasso.reproduce.axes import Figures
 
 #: The studies in the order of the page.
@@ -20,14 +29,12 @@ ORDER = ("stationary", "nonstationary", "nonstationary-random", "theory", "fmri"
 #: Packages that the numbers depend on.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "bayesian-optimization", "pyarrow", "matplotlib")
 TITLE = "The paper, reproduced"
-#: Tables of the page are wide, and their first columns hold words.
-MORE_STYLE = """
-body { max-width: 76rem; }
-td:nth-child(2), th:nth-child(2) { text-align: left; }
-nav a { margin-right: 1.2rem; }
-figure { margin: 1.2rem 0; } figcaption { color: #555; font-size: .92rem; }
-h3 { margin: 1.6rem 0 .3rem; font-size: 1rem; }
-"""
+INTRODUCTION = (
+    "The studies of its empirical section, reproduced. The folders beside this page hold the tables and the figures "
+    "drawn from them. What holds, what does not, and why: docs/paper.md of streamlasso."
+)
+#: The tables are wide, and their second columns hold words.
+MORE_STYLE = "body { max-width: 76rem; } td:nth-child(2), th:nth-child(2) { text-align: left; }"
 
 
 def write_study(folder: Path, figures: Figures, settings: dict[str, Any]) -> None:
@@ -44,15 +51,17 @@ def write_index(out: Path) -> Path:
     complete = [name for name in ORDER if (out / name / "run.json").exists()]
     runs = {name: json.loads((out / name / "run.json").read_text(encoding="utf-8")) for name in complete}
     links = "".join(f'<a href="#{name}">{escape(name)}</a>' for name in runs)
+    settings = {
+        name: ", ".join(f"{key} = {value}" for key, value in run.items() if key not in ("figures", "versions"))
+        for name, run in runs.items()
+    }
+    lines = [[name, settings[name], named_versions(run["versions"])] for name, run in runs.items()]
     parts = [
-        f"<h1>{TITLE}</h1>",
-        f'<p class="note">{escape(CITATION)}</p>',
-        "<p>The studies of its empirical section, reproduced. The folders beside this page hold the tables and the "
-        "figures drawn from them. What holds, what does not, and why: docs/paper.md of streamlasso.</p>",
-        f"<nav>{links}<a href='#settings'>settings and versions</a></nav>",
+        paragraph(CITATION, "note"),
+        paragraph(INTRODUCTION),
+        f"<nav>{links}</nav>",
         *(_study(out / name, run) for name, run in runs.items()),
-        '<h2 id="settings">Settings and versions</h2>',
-        _settings(runs),
+        section("Settings and versions", table(["study", "settings", "versions"], lines, text=2)),
     ]
     return write_page(out / "index.html", TITLE, parts, MORE_STYLE)
 
@@ -61,20 +70,7 @@ def _study(folder: Path, run: Mapping[str, Any]) -> str:
     """Heading and introduction, figures, then tables."""
     text = re.sub("^#", "##", (folder / "summary.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     first, separator, rest = text.partition("\n### ")
-    render = MarkdownIt("commonmark").enable("table").render
     drawings = {caption: (folder / f"{name}.svg").read_bytes() for name, caption in run["figures"].items()}
-    figures = "\n".join(titled(image(drawing, caption), caption) for caption, drawing in drawings.items())
-    heading = render(first).replace("<h2>", f'<h2 id="{folder.name}">', 1)
-    tables = render("### " + rest) if separator else ""
-    tables = tables.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
-    return "\n".join([heading, figures, tables])
-
-
-def _settings(runs: Mapping[str, Mapping[str, Any]]) -> str:
-    rows = ""
-    for name, run in runs.items():
-        settings = ", ".join(f"{key} = {value}" for key, value in run.items() if key not in ("figures", "versions"))
-        rows += f'<tr><td>{escape(name)}</td><td class="text">{escape(settings)}</td>'
-        rows += f'<td class="text">{escape(as_words(run["versions"]))}</td></tr>\n'
-    head = '<tr><th>study</th><th class="text">settings</th><th class="text">versions</th></tr>'
-    return f'<div class="scroll"><table><thead>{head}</thead><tbody>\n{rows}</tbody></table></div>'
+    figures = [image(drawing, caption, caption=caption) for caption, drawing in drawings.items()]
+    heading = rendered(first).replace("<h2>", f'<h2 id="{folder.name}">', 1)
+    return "\n".join([heading, *figures, rendered("### " + rest) if separator else ""])

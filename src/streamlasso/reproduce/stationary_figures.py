@@ -15,8 +15,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from pyarrow import parquet
 
+from streamlasso.report.axes import frame
 from streamlasso.report.colours import DARK, LIGHT
-from streamlasso.reproduce.axes import REGRESSIONS, Figures, frame
+from streamlasso.reproduce.axes import REGRESSIONS, Figures
 from streamlasso.reproduce.learners import RAP
 from streamlasso.reproduce.stationary import LOG_RMS, RuleSummary
 

@@ -13,8 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pyarrow import parquet
 
+from streamlasso.report.axes import frame, plain_numbers
 from streamlasso.report.colours import DARK, GREY, LIGHT
-from streamlasso.reproduce.axes import Figures, frame, plain_numbers
+from streamlasso.reproduce.axes import Figures
 from streamlasso.reproduce.lasso_pieces import DIAGONAL, EXACT, GRADIENTS, OUTCOMES, UPDATED
 from streamlasso.reproduce.theory import StepSummary
 

@@ -11,7 +11,7 @@ from streamlasso._text import count
 from streamlasso.data.encoding import Target
 from streamlasso.data.encoding.target import CLASSES
 from streamlasso.families import FAMILIES
-from streamlasso.report.results import caveats, inside_intervals
+from streamlasso.report.run.results import caveats, inside_intervals
 from streamlasso.report.summary import Summary
 from streamlasso.run.alarm import CHANGED
 from streamlasso.run.finish import finish, notes_of

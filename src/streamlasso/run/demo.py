@@ -16,7 +16,7 @@ from rich.table import Table
 from streamlasso._files import write_whole
 from streamlasso._terminal import console
 from streamlasso.report.page import drawn, image, paragraph, section
-from streamlasso.report.plots import mark_truth
+from streamlasso.report.run.plots import mark_truth
 from streamlasso.report.summary import Summary
 from streamlasso.run.draws import N_DRAWS, draw_losses, draws_table, plot_draws, write_draws
 from streamlasso.run.finish import finish
@@ -78,7 +78,6 @@ def write_stream(stream: Stream, path: Path) -> None:
 
 def regime_table(stream: Stream, summary: Summary) -> Table:
     """The model in the second half of each regime, compared with the truth."""
-    assert summary.coef is not None
     table = Table("rows", title="The stream of the report, second half of each regime", title_justify="left")
     for name in ("lam", "active", "truly active", "F score"):
         table.add_column(name, justify="right")

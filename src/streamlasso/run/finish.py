@@ -13,11 +13,11 @@ from pyarrow import parquet
 
 from streamlasso._files import write_whole
 from streamlasso._text import count, listed, number, percent
-from streamlasso.report.detected import detected_table
-from streamlasso.report.key_section import key_section, key_sentence
 from streamlasso.report.page import drawn
-from streamlasso.report.plots import plot_summary
-from streamlasso.report.run_report import write_report
+from streamlasso.report.run.history import detected_table
+from streamlasso.report.run.keys import key_section, key_sentence
+from streamlasso.report.run.plots import plot_summary
+from streamlasso.report.run.report import write_report
 from streamlasso.report.summary import Summary
 from streamlasso.run.competition import MODEL as COMPETING_MODEL
 from streamlasso.run.options import CHANGES, KEYS, MODEL
@@ -116,7 +116,6 @@ def coefficients(summary: Summary) -> pyarrow.Table:
     labels = summary.model_labels
     for name in ("lam", "lam_max", "n_active"):
         columns |= _per_class(name, getattr(summary, name), labels)
-    assert summary.coef is not None
     for j, feature in enumerate(summary.feature_names):
         columns |= _per_class(f"coef[{feature}]", summary.coef[..., j], labels)
     return pyarrow.table({name: values for name, values in columns.items() if values is not None})

@@ -7,7 +7,6 @@ from rich.table import Table
 
 from streamlasso._text import count, number, percent
 from streamlasso.report.summary import Summary
-from streamlasso.report.units import in_units
 
 #: Lines of a table.
 MOST_ACTIVE, MOST_CHANGES = 8, 8
@@ -36,9 +35,9 @@ def loss_table(summary: Summary) -> Table:
 
 
 def _error(summary: Summary, name: str) -> str:
-    """The mean absolute error in units of the response, or the share of correct classes."""
+    """The mean absolute error, or the share of correct classes."""
     error = summary.means[name]
-    return in_units(summary, error) if summary.classes is None else percent(1 - error)
+    return number(error) if summary.classes is None else percent(1 - error)
 
 
 def active_table(summary: Summary) -> Table:

@@ -32,14 +32,14 @@ class WideRun(LiveModel):
         return 0 if self.snapshot is None else self.snapshot.n_features or 0
 
     def selected(self) -> list[dict[str, Any]]:
-        if self.snapshot is None or self.learning is None or self.snapshot.coef is None:
+        if self.snapshot is None or self.learning is None:
             return []
         n = len(self.snapshot.coef)
         labels: list[Any] = list(map(str, self.learning.labels)) if n > 1 else [None]
         return [self._selected(k, label) for k, label in zip(range(n), labels, strict=True)]
 
     def _selected(self, k: int, label: Any) -> dict[str, Any]:
-        assert self.snapshot is not None and self.snapshot.coef is not None and self.snapshot.spread is not None
+        assert self.snapshot is not None and self.snapshot.spread is not None
         coef = self.snapshot.coef[k]
         shares = shares_of(np.abs(coef) * self.snapshot.spread)
         none = dict.fromkeys(("lam", "lam_max", "memory", "since", "kind", "weight", "intercept"))

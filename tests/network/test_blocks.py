@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
+from streamlasso.network.blocks import Difference, blocks_of, conclusion, differences
+from streamlasso.network.files import lam_table
+from streamlasso.network.group import Group
 from streamlasso.network.imaging.events import Event
 from streamlasso.network.options import Design
-from streamlasso.network.report.blocks import Difference, blocks_of, conclusion, differences
-from streamlasso.network.report.figures import draw_lam
-from streamlasso.network.report.group import Group
-from streamlasso.network.report.settling import warm_up
-from streamlasso.network.report.tables import lam_table
 from streamlasso.network.results import Edges, SubjectResult
+from streamlasso.report.network.figures import draw_lam, warm_up
 
 N, LENGTH = 400, 20
 

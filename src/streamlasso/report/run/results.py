@@ -11,7 +11,6 @@ from streamlasso._text import count, listed, number, percent, share_of
 from streamlasso.report.page import paragraph, section, table
 from streamlasso.report.summarise import N_WORST
 from streamlasso.report.summary import Summary
-from streamlasso.report.units import in_units
 
 #: The last rows that have a mean of their own: one of so many parts of the stream.
 N_PARTS = 5
@@ -23,26 +22,24 @@ NOTABLE_SHARE, TOO_GOOD = 0.1, 0.995
 
 
 def headline(summary: Summary) -> str:
-    """How far off the predictions were, in units that need no explanation, and which features are used."""
+    """How far off the predictions were, in the response's own units, and which features are used."""
     how_good = _right(summary) if summary.classes is not None else _typical_error(summary)
     return " ".join([f"Over {count(summary.n_rows, 'row')} {how_good}.", _leaders(summary), *caveats(summary)])
 
 
 def _typical_error(summary: Summary) -> str:
     named = "" if summary.target is None else f" in {summary.target}"
-    error = in_units(summary, summary.typical_error)
     others = [f"{number(mean)} for {name}" for name, mean in _baseline_errors(summary)]
-    # The unit may be the name itself.
-    named = "" if named and error.endswith(str(summary.target)) else named
-    return f"the typical error{named} was {error} (mean absolute error), against {listed(others)}"
+    error = f"{number(summary.typical_error)} (mean absolute error)"
+    return f"the typical error{named} was {error}, against {listed(others)}"
 
 
 def _right(summary: Summary) -> str:
     label, share = summary.base_rate
     right = f"{percent(summary.accuracy)} of the classes were predicted correctly"
     if summary.accuracy > share + AS_GOOD:
-        return f"{right}; always saying {label} is right {percent(share)} of the time"
-    return f"{right}, no more than by always saying {label} ({percent(share)})"
+        return f"{right}; always predicting {label} is right {percent(share)} of the time"
+    return f"{right}, no more than by always predicting {label} ({percent(share)})"
 
 
 def _baseline_errors(summary: Summary) -> list[tuple[str, float]]:
@@ -52,7 +49,7 @@ def _baseline_errors(summary: Summary) -> list[tuple[str, float]]:
     return errors
 
 
-def in_terms_of_loss(summary: Summary) -> str:
+def _in_terms_of_loss(summary: Summary) -> str:
     """The same in terms of the loss that the model was fitted with."""
     loss, baseline, saved = number(summary.mean_loss), number(summary.mean_baseline), summary.saved
     if not np.isfinite(saved):
@@ -101,38 +98,27 @@ def _leaders(summary: Summary) -> str:
 
 
 def at_a_glance(summary: Summary) -> str:
+    """The numbers of the headline, large, beside what is easily reached."""
+    if summary.classes is None:
+        facts = {"typical error (mean absolute error)": number(summary.typical_error)}
+        facts |= {f"typical error of {name}": number(error) for name, error in _baseline_errors(summary)}
+    else:
+        label, share = summary.base_rate
+        facts = {"of the classes predicted correctly": percent(summary.accuracy)}
+        facts |= {f"by always predicting {label}": percent(share)}
+    if summary.coverage is not None:
+        what = "responses inside {} intervals" if summary.classes is None else "classes inside {} sets"
+        facts[f"of the {what.format(share_of(summary.coverage))}"] = f"{100 * summary.means['covered']:.1f} %"
     n_active = summary.n_active_now if summary.only_strongest else int(np.sum(np.any(summary.effects != 0, axis=0)))
+    facts["loss saved against the running mean"] = percent(summary.saved)
     n_features = summary.n_features or len(summary.feature_names)
-    facts = {
-        **_in_plain_terms(summary),
-        **_inside(summary),
-        "loss saved against the running mean": percent(summary.saved),
-        f"of {count(n_features, 'feature')} active now": f"{n_active:,}",
-    }
+    facts[f"of {count(n_features, 'feature')} active now"] = f"{n_active:,}"
     cards = "".join(f"<div><b>{escape(value)}</b>{escape(name)}</div>" for name, value in facts.items())
     return f'<div class="figures">{cards}</div>'
 
 
-def _inside(summary: Summary) -> dict[str, str]:
-    if summary.coverage is None:
-        return {}
-    where = "of the responses inside {} intervals" if summary.classes is None else "of the classes inside {} sets"
-    return {where.format(share_of(summary.coverage)): f"{100 * summary.means['covered']:.1f} %"}
-
-
-def _in_plain_terms(summary: Summary) -> dict[str, str]:
-    """How good it was, beside what is easily reached."""
-    if summary.classes is not None:
-        label, share = summary.base_rate
-        return {
-            "of the classes predicted correctly": percent(summary.accuracy),
-            f"by always saying {label}": percent(share),
-        }
-    easy = {f"typical error of {name}": in_units(summary, error) for name, error in _baseline_errors(summary)}
-    return {"typical error (mean absolute error)": in_units(summary, summary.typical_error), **easy}
-
-
 def losses(summary: Summary, comparisons: Mapping[str, np.ndarray]) -> str:
+    """The model's loss beside that of the baselines and other comparisons, over all rows and the last part."""
     recent = summary.t - summary.t[-1] > -max(summary.n_rows // N_PARTS, 1)
     n_recent = int(summary.rows[recent].sum())
     columns = {
@@ -150,8 +136,8 @@ def losses(summary: Summary, comparisons: Mapping[str, np.ndarray]) -> str:
         lines.append([name, "", number(np.mean(loss[skip:])), number(np.mean(loss[-n_recent:]))])
     easy = "typical error" if summary.classes is None else "correct"
     head = ["", easy, f"{summary.loss_name}, all rows", f"last {count(n_recent, 'row')}"]
+    result = paragraph(" ".join(filter(None, [_in_terms_of_loss(summary), inside_intervals(summary)])))
     notes = paragraph(_worst_rows(summary), "note")
-    result = paragraph(" ".join(filter(None, [in_terms_of_loss(summary), inside_intervals(summary)])))
     return section("How good were the predictions?", result, table(head, lines, strong=0), notes)
 
 

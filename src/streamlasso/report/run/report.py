@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from streamlasso.report import history, results
-from streamlasso.report.class_tables import class_sections
-from streamlasso.report.detected import detected_section
-from streamlasso.report.page import CITATION, as_words, drawn, paragraph, section, table, versions, write_page
-from streamlasso.report.plots import plot_summary
+from streamlasso.report.page import bullets, drawn, glossary, paragraph, section, settings_table, write_page
+from streamlasso.report.run import history, results
+from streamlasso.report.run.classes import class_sections
+from streamlasso.report.run.plots import plot_summary
 from streamlasso.report.summary import Summary
-
-LONGEST_VALUE = 200
 
 GLOSSARY = {
     "Typical error": "The mean absolute error: how far off a prediction is on average, in units of the response. Every "
@@ -64,7 +60,6 @@ def write_report(
     'report.html'
     """
     parts = [
-        f"<h1>{escape(title)}</h1>",
         paragraph(results.headline(summary), "headline"),
         results.at_a_glance(summary),
         history.over_time(summary, drawing or drawn(plot_summary(summary), "svg")),
@@ -73,35 +68,10 @@ def write_report(
         class_sections(summary),
         history.active_now(summary),
         history.coefficients(summary),
-        detected_section(summary),
-        history.changes(summary),
-        history.penalty_moves(summary),
-        history.parts_of_the_stream(summary),
-        _notes(notes),
-        _settings(summary, settings or {}),
-        _glossary(),
+        history.detected(summary),
+        history.selection_changes(summary),
+        section("About the data", bullets(notes)) if notes else "",
+        settings_table({"loss": summary.loss_name, **(settings or {})}, "numpy", "scipy", "scikit-learn"),
+        glossary(GLOSSARY),
     ]
     return write_page(path, title, parts)
-
-
-def _notes(notes: Sequence[str]) -> str:
-    if not notes:
-        return ""
-    items = "".join(f"<li>{escape(_short(note))}</li>" for note in notes)
-    return section("About the data", f"<ul>{items}</ul>")
-
-
-def _settings(summary: Summary, settings: Mapping[str, Any]) -> str:
-    lines = [[name, _short(value)] for name, value in {"loss": summary.loss_name, **settings}.items()]
-    used = as_words(versions("numpy", "scipy", "scikit-learn"))
-    return section("Settings and versions", table(["setting", "value"], lines, text=1), paragraph(used, "note"))
-
-
-def _glossary() -> str:
-    terms = "".join(f"<dt>{escape(term)}</dt><dd>{escape(meaning)}</dd>" for term, meaning in GLOSSARY.items())
-    return section("How to read this", f"<dl>{terms}</dl>", paragraph(f"The method: {CITATION}", "note"))
-
-
-def _short(value: Any) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + "…"

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from streamlasso.network import StreamingNetwork
+from streamlasso.network.files import write_run
+from streamlasso.network.group import Group
 from streamlasso.network.imaging.events import Event
 from streamlasso.network.options import Design, Model
-from streamlasso.network.report.frames import MAX_FRAMES, frames
-from streamlasso.network.report.group import Group
-from streamlasso.network.report.write import write_report
+from streamlasso.network.page import MAX_FRAMES, frames
 from streamlasso.network.results import SubjectResult, follow_sparse
 from support.browser import CHROMIUM, Browser
 
@@ -95,7 +95,7 @@ def test_long_runs_have_few_frames_with_the_strongest_edges():
 def page(request, tmp_path_factory):
     out = tmp_path_factory.mktemp("page")
     group = made_group(coords=request.param)
-    write_report(out, group, Model(), {})
+    write_run(out, group, Model(), {})
     return out / "report.html", group
 
 

@@ -1,7 +1,7 @@
 """What differs between the blocks of a task: in lam, in the number of edges, and in single edges.
 
-lam drifts for as long as a network is learnt, so that the condition that comes later would have the larger one. A block
-is therefore compared with the blocks of the other condition before and after it.
+lam drifts for as long as a network is learnt, so the condition that comes later would have the larger one. A block is
+therefore compared with the blocks of the other condition before and after it.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from itertools import combinations, groupby
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.stats import ttest_1samp
 
 from streamlasso._text import count, number
-from streamlasso.network.report.group import MAX_PICTURES, Group
-from streamlasso.network.report.settling import warm_up
+from streamlasso.network.group import MAX_PICTURES, Group
 from streamlasso.network.results import SubjectResult
+from streamlasso.report.network.figures import warm_up
 
-#: A difference is clear if it lies outside this two-sided confidence interval.
-LEVEL = 0.95
+#: A difference is clear if its mean is not 0 at this level.
+LEVEL = 0.05
 
 
 class Block(NamedTuple):
@@ -32,15 +32,16 @@ class Block(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The mean of some differences, its standard error (NaN if unknown), and whether it is clear.
+    """The mean of n differences, its standard error (NaN if unknown), and whether it is clear by a t test.
 
-    n, n_same : how many there are, and how many have the sign of their mean
+    n_same : how many have the sign of their mean
     """
 
     value: float
     error: float
     n: int
     n_same: int
+    clear: bool
 
     @classmethod
     def of(cls, each: np.ndarray) -> Difference:
@@ -52,15 +53,8 @@ class Difference(NamedTuple):
         """
         n, value = len(each), float(np.mean(each)) if len(each) else np.nan
         error = float(each.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
-        return cls(value, error, n, int(np.sum(each * value > 0)))
-
-    @property
-    def clear(self) -> bool:
-        return bool(self.n > 1 and abs(self.value) > stdtrit(self.n - 1, (1 + LEVEL) / 2) * self.error)
-
-    @property
-    def in_errors(self) -> float:
-        return abs(self.value) / self.error if self.error > 0 else 0.0
+        clear = bool(n > 1 and error > 0 and ttest_1samp(each, 0.0).pvalue < LEVEL)
+        return cls(value, error, n, int(np.sum(each * value > 0)), clear)
 
 
 def blocks_of(group: Group, subject: SubjectResult) -> list[Block]:
@@ -98,25 +92,24 @@ def conclusion(group: Group) -> list[str]:
     if len(names) < 2:
         return []
     pairs = {pair: _difference(every, *pair, "lam") for pair in combinations(names, 2)}
-    pair = max(pairs, key=lambda pair: pairs[pair].in_errors)
+    pair = max(pairs, key=lambda pair: abs(pairs[pair].value) / pairs[pair].error if pairs[pair].error > 0 else 0.0)
     if pairs[pair].n < 2:
         return ["There are too few blocks to compare the conditions."]
     first, second = pair if not pairs[pair].value < 0 else pair[::-1]
     chosen = [f"Of {len(n_blocks)} conditions, those whose lam differs most:"] if len(names) > 2 else []
-    about = [_about_lam(every, first, second), _about_edges(every, first, second)]
-    return [" ".join([*chosen, *about]), *_about_one_edge(group, every, first, second)]
+    return [" ".join([*chosen, *_in_words(every, first, second)]), *_about_one_edge(group, every, first, second)]
 
 
-def condition_table(group: Group) -> list[tuple[str, int, float, float]]:
-    """Of each condition: its name, blocks, and means of lam and of the number of edges."""
+def condition_table(group: Group) -> list[list[str]]:
+    """Each condition: its name, blocks, and means of lam and of the number of edges."""
     every = [block for subject in group.subjects for block in blocks_of(group, subject)]
-    found = []
+    lines = []
     for name in group.condition_names:
         blocks = [block for block in every if block.condition == name]
         if blocks:
             lam, edges = (float(np.mean([getattr(block, column) for block in blocks])) for column in ("lam", "edges"))
-            found.append((name, len(blocks), lam, edges))
-    return found
+            lines.append([name, f"{len(blocks):,}", number(lam), number(edges)])
+    return lines
 
 
 def _difference(every: list[list[Block]], first: str, second: str, column: str) -> Difference:
@@ -127,30 +120,28 @@ def _difference(every: list[list[Block]], first: str, second: str, column: str) 
     return Difference.of(np.array([values.mean() for values in each if len(values)]))
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
-
-
-def _about_lam(every: list[list[Block]], first: str, second: str) -> str:
-    between = _difference(every, first, second, "lam")
-    over = "subjects" if len(every) > 1 else "blocks"
-    error = f"{number(between.value)} ± {number(between.error)} (standard error over {between.n} {over})"
-    beside = "each block against those before and after it"
-    if not between.clear:
-        return f"lam does not differ clearly between {first} and {second}, {beside}: by {error}."
-    same = f"in {between.n_same} of {between.n} {over}"
-    return f"lam is larger during {first} than during {second}, {beside}: by {error}, {same}."
-
-
-def _about_edges(every: list[list[Block]], first: str, second: str) -> str:
-    between = _difference(every, first, second, "edges")
-    error = f"by {number(between.value)} ± {number(between.error)}"
-    difference = "differs clearly" if between.clear else "does not differ clearly"
-    return f"The number of edges {difference} ({error} during {first})."
+def _in_words(every: list[list[Block]], first: str, second: str) -> list[str]:
+    lam, edges = (_difference(every, first, second, column) for column in ("lam", "edges"))
+    over, beside = "subjects" if len(every) > 1 else "blocks", "each block against those before and after it"
+    by = f"by {number(lam.value)} ± {number(lam.error)} (standard error over {lam.n} {over})"
+    if lam.clear:
+        same = f"in {lam.n_same} of {lam.n} {over}"
+        about_lam = f"lam is larger during {first} than during {second}, {beside}: {by}, {same}."
+    else:
+        about_lam = f"lam does not differ clearly between {first} and {second}, {beside}: {by}."
+    differs = "differs clearly" if edges.clear else "does not differ clearly"
+    by = f"by {number(edges.value)} ± {number(edges.error)} during {first}"
+    return [about_lam, f"The number of edges {differs} ({by})."]
 
 
 def _about_one_edge(group: Group, every: list[list[Block]], first: str, second: str) -> list[str]:
     """The edge whose mean strength differs most."""
-    a, b = (group.mean_network([_times(blocks, name) for blocks in every]) for name in (first, second))
+
+    def mean(name: str) -> np.ndarray:
+        times = [[block.times for block in blocks if block.condition == name] for blocks in every]
+        return group.mean_network([np.concatenate([np.empty(0, dtype=int), *each]) for each in times])
+
+    a, b = mean(first), mean(second)
     i, j = sorted(np.unravel_index(np.argmax(np.abs(a - b)), a.shape))
     if a[i, j] == b[i, j]:
         return []
@@ -159,7 +150,3 @@ def _about_one_edge(group: Group, every: list[list[Block]], first: str, second: 
         f"The edge that differs most is {group.regions[i]} – {group.regions[j]}: {a[i, j]:+.2f} during {first}, "
         f"{b[i, j]:+.2f} during {second}. It is the largest difference of {pairs}, some of which differ by chance."
     ]
-
-
-def _times(blocks: list[Block], name: str) -> np.ndarray:
-    return np.concatenate([np.empty(0, dtype=int), *(block.times for block in blocks if block.condition == name)])

@@ -14,12 +14,11 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 from streamlasso._text import number
-from streamlasso.report import active_plot, fit_plot
 from streamlasso.report.axes import TITLE, draw_range, frame, label_of, legend_above, log_scale, message, time_axis
 from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.report.curves import thinned, trailing_mean
-from streamlasso.report.detected import change_key, mark_changes
-from streamlasso.report.shown_figure import ShownFigure
+from streamlasso.report.page import drawn
+from streamlasso.report.run import fit_plot, model_plot
 from streamlasso.report.summary import Summary
 
 if TYPE_CHECKING:
@@ -31,6 +30,21 @@ WIDE = 30.0
 WIDTH, ABOVE, BELOW, RIGHT, LETTER = 9.0, 0.42, 0.48, 0.25, 0.06
 #: Panels of classes side by side.
 SIDE_BY_SIDE = 3
+#: More marks of changes than this are short ones at the top: lines would hide what they mark.
+MOST_LONG, SHORT = 10, 0.08
+CHANGE: dict[str, Any] = {"color": LIGHT, "linewidth": 0.9}
+
+
+class ShownFigure(Figure):
+    """As the last line of a notebook's cell it is the picture. pyplot does not know it, and so does not show it again.
+
+    >>> ShownFigure(figsize=(4, 3))._repr_png_()[1]
+    {'width': 400, 'height': 300}
+    """
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        width, height = (round(100 * inches) for inches in self.get_size_inches())
+        return drawn(self, "png"), {"width": width, "height": height}
 
 
 class Panel(NamedTuple):
@@ -41,6 +55,10 @@ class Panel(NamedTuple):
     draw: list[Callable[[Axes, Summary], None]]
     with_times: bool = False
     columns: int = 1
+
+    @property
+    def inches(self) -> float:
+        return ABOVE + self.height + BELOW * self.with_times
 
 
 def plot_summary(summary: Summary, figure: Figure | None = None) -> Figure:
@@ -55,13 +73,14 @@ def plot_summary(summary: Summary, figure: Figure | None = None) -> Figure:
     ['fit', 'recent', 'loss', 'active', 'memory', 'penalty']
     """
     panels = _panels(summary)
-    height = sum(_inches(panel) for panel in panels)
+    height = sum(panel.inches for panel in panels)
     if figure is None:
         figure = ShownFigure(figsize=(WIDTH, height))
-    left = _left(summary) / WIDTH
+    # Room for the names beside the raster.
+    left = max(0.95, 0.2 + LETTER * max((len(label_of(name)) for name in summary.feature_names), default=0)) / WIDTH
     bottom = 1.0
     for panel in panels:
-        bottom -= _inches(panel) / height
+        bottom -= panel.inches / height
         below = BELOW * panel.with_times / height
         _draw_panel(figure, panel, summary, (left, bottom + below, panel.height / height))
     return figure
@@ -79,24 +98,14 @@ def _panels(summary: Summary) -> list[Panel]:
     if fit_plot.shows_recent(summary) and len(summary.recent.t):
         panels.append(Panel("recent", 1.5, [partial(fit_plot.draw_recent, column=columns[0])], True))
     active = [
-        Panel("active", active_plot.raster_height(summary, k), [partial(active_plot.draw_active, model=k)])
-        for k in active_plot.active_models(summary)
+        Panel("active", model_plot.raster_height(summary, k), [partial(model_plot.draw_active, model=k)])
+        for k in model_plot.active_models(summary)
     ]
     loss = Panel("loss", 1.6, [_draw_loss])
     if summary.only_strongest:
         return [*panels, loss, *active[:-1], active[-1]._replace(with_times=True)]
     memory, penalty = Panel("memory", 0.9, [_draw_memory]), Panel("penalty", 1.5, [_draw_penalty], True)
     return [*panels, loss, *active, memory, penalty]
-
-
-def _inches(panel: Panel) -> float:
-    return ABOVE + panel.height + BELOW * panel.with_times
-
-
-def _left(summary: Summary) -> float:
-    """Room for the names beside the raster, in inches."""
-    names = [] if summary.coef is None else map(len, map(label_of, summary.feature_names))
-    return max(0.95, 0.2 + LETTER * max(names, default=0))
 
 
 def _draw_panel(figure: Figure, panel: Panel, summary: Summary, place: tuple[float, float, float]) -> None:
@@ -107,13 +116,20 @@ def _draw_panel(figure: Figure, panel: Panel, summary: Summary, place: tuple[flo
         axes = figure.add_axes((left + k * (width + gap), bottom, width, height), label=panel.name)
         draw(axes, summary)
         if panel.name not in ("recent", "active"):
-            mark_changes(axes, summary)
+            _mark_changes(axes, summary)
         if panel.name != "recent":
             time_axis(axes, summary, n_ticks=8 // panel.columns, labelled=panel.with_times)
         if panel.columns > 1:
             axes.set_xlabel("")
     if panel.columns > 1 and panel.with_times:
-        legend_above(axes, fit_plot.shared_key(), below=0.25)
+        legend_above(axes, fit_plot.KEY, below=0.25)
+
+
+def _mark_changes(axes: Axes, summary: Summary) -> None:
+    """Where each detected change most likely began."""
+    bottom = 0.0 if len(summary.detected) <= MOST_LONG else 1.0 - SHORT
+    for change in summary.detected:
+        axes.axvline(change.row - 0.5, ymin=bottom, **CHANGE)
 
 
 def mark_truth(figure: Figure, stream: Stream) -> None:
@@ -132,7 +148,7 @@ def mark_truth(figure: Figure, stream: Stream) -> None:
             linewidth=1.0,
             path_effects=[withStroke(linewidth=2.4, foreground="white")],
         )
-    legend_above(raster, [*active_plot.SIGNS, ("truth: not 0", Line2D([], [], color="black", linewidth=1.0))])
+    legend_above(raster, [*model_plot.SIGNS, ("truth: not 0", Line2D([], [], color="black", linewidth=1.0))])
 
 
 # --- panels -----------------------------------------------------------------------------------------------------------
@@ -146,13 +162,13 @@ def _draw_loss(axes: Axes, summary: Summary) -> None:
         ("persistence", summary.persistence, summary.mean_persistence, dict(color=GREY, linewidth=1.1, linestyle="-.")),
         ("model", summary.loss, summary.mean_loss, dict(color=DARK, linewidth=1.4)),
     ]
-    drawn = []
+    drawn_losses = []
     for name, losses, mean, style in curves:
         if losses is not None and mean is not None:
             smooth = trailing_mean(losses[scored], max(window // summary.size, 1))
             axes.plot(*thinned(summary.t[scored], smooth), label=f"{name} {number(mean)}", **style)
-            drawn.append(smooth)
-    every = np.concatenate(drawn)
+            drawn_losses.append(smooth)
+    every = np.concatenate(drawn_losses)
     if len(every) and every.min() > 0 and every.max() > WIDE * every.min():
         log_scale(axes, every.max() / every.min())
     axes.set_title(f"Loss, mean of the last {window:,} rows", **TITLE)
@@ -177,49 +193,31 @@ def _draw_memory(axes: Axes, summary: Summary) -> None:
     frame(axes)
     if summary.detected:
         # Here, since above the losses there is no room left.
-        legend_above(axes, change_key(summary))
+        what = f"the last {len(summary.detected)} changes found" if summary.changes_are_cut else "change found"
+        legend_above(axes, [(what, Line2D([], [], **CHANGE))])
 
 
 def _draw_penalty(axes: Axes, summary: Summary) -> None:
-    axes.set_title(_penalty_title(summary), **TITLE)
+    of_classes = bool(summary.model_labels)
+    at_zero = not of_classes and np.any(summary.lam == 0)
+    axes.set_title("Penalty; 0 is at the lower edge" if at_zero else "Penalty", **TITLE)
     positive = np.concatenate([values[values > 0] for values in (summary.lam, summary.lam_max)])
     if not len(positive):
         message(axes, "waiting: the rows so far give nothing to fit")
         return
-    if summary.model_labels:
-        draw_range(
-            axes, summary.t, np.where(summary.lam > 0, summary.lam, np.nan), "lam: median and range of the classes"
-        )
+    if of_classes:
+        lam = np.where(summary.lam > 0, summary.lam, np.nan)
+        draw_range(axes, summary.t, lam, "lam: median and range of the classes")
     else:
-        low = positive.min() / 2
-        axes.plot(*_lowest_and_highest_lam(summary, low), color=DARK, linewidth=1.4, label="lam")
+        # The lowest and the highest of each stretch, so that no spike is lost.
+        ends = summary.lam_range[:, : 1 if summary.size == 1 else 2, 0]
+        t, lam = np.repeat(summary.t, ends.shape[1]), np.where(ends == 0, positive.min() / 2, ends).ravel()
+        axes.plot(*thinned(t, lam), color=DARK, linewidth=1.4, label="lam")
     lam_max = np.where(summary.lam_max > 0, summary.lam_max, np.nan).reshape(len(summary.t), -1)
-    axes.plot(
-        *thinned(summary.t, _medians(lam_max)),
-        color=GREY,
-        linewidth=1.1,
-        linestyle="--",
-        label="lam_max, median" if summary.model_labels else "lam_max (beyond it the model is empty)",
-    )
+    median = [np.median(row[~np.isnan(row)]) if np.any(~np.isnan(row)) else np.nan for row in lam_max]
+    label = "lam_max, median" if of_classes else "lam_max (beyond it the model is empty)"
+    axes.plot(*thinned(summary.t, np.array(median)), color=GREY, linewidth=1.1, linestyle="--", label=label)
     log_scale(axes, positive.max() / positive.min())
     axes.set_ylabel("lam")
     frame(axes)
     legend_above(axes)
-
-
-# --- parts of panels --------------------------------------------------------------------------------------------------
-
-
-def _lowest_and_highest_lam(summary: Summary, floor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Both of each stretch, so that no spike is lost; `floor` stands for 0 on a log scale."""
-    ends = summary.lam_range[:, :1, 0] if summary.size == 1 else summary.lam_range[:, :, 0]
-    return thinned(np.repeat(summary.t, ends.shape[1]), np.where(ends == 0, floor, ends).ravel())
-
-
-def _penalty_title(summary: Summary) -> str:
-    return "Penalty" if summary.model_labels or np.all(summary.lam != 0) else "Penalty; 0 is at the lower edge"
-
-
-def _medians(values: np.ndarray) -> np.ndarray:
-    """Of the known values of each row; NaN if there are none."""
-    return np.array([np.median(row[~np.isnan(row)]) if np.any(~np.isnan(row)) else np.nan for row in values])

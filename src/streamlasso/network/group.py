@@ -138,6 +138,10 @@ class Group:
         whens = [float(clock[round(fraction * (len(clock) - 1))]) for fraction in FRACTIONS]
         return {self._title(when): self._nearest(when) for when in dict.fromkeys(whens)}
 
+    def mean_pictures(self) -> dict[str, np.ndarray]:
+        """The networks to draw, by title."""
+        return {title: self.mean_network(times) for title, times in self.pictures().items()}
+
     def _times_by_condition(self) -> dict[str, list[np.ndarray]]:
         """The time points of the longest conditions, for each subject."""
         times = {

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from pyarrow import csv
 
 from streamlasso.network import StreamingNetwork
-from streamlasso.report.network.figures import draw_networks
 from streamlasso.network.results import follow_sparse
+from streamlasso.report.network.figures import draw_networks
 
 R, PRESENT = 0.99, 0.9
 DEMOCRAT = 100

@@ -16,7 +16,8 @@ from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.libc.stdlib import calloc, free
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.glm.recent_rows import WholeRows
-from cython.cimports.streamlasso.core.lasso.active_set import ActiveSet, Scratch
+from cython.cimports.streamlasso.core.lasso.active_set import ActiveSet
+from cython.cimports.streamlasso.core.lasso.members import Scratch
 from cython.cimports.streamlasso.core.lasso.objective import Objective
 from cython.cimports.streamlasso.core.linalg.kernels import add_rows, dot_rows, subtract_centred, sum_of_sizes, weigh
 

@@ -88,14 +88,13 @@ class Likelihood(Objective):
     # --- the derivative -----------------------------------------------------------------------------------------
 
     def differentiate(self, lam):
-        first: cython.Py_ssize_t
+        first: cython.Py_ssize_t = self._first_to_enter(self.active.g)
         if self.active.has_ridge:
             self._ridge(self.active, lam)
         self.rows.refresh()
         self.main.point.intercept = self.intercept
         if not self.main.point.evaluated:
             self.main.point.evaluate()
-        self._first_to_enter(cython.address(self.active.g[0]), cython.address(first))
         self.main.expansion.expand_members(self.local)
         if first >= 0:
             self.main.expansion.bring_in(self.local, first)
@@ -126,7 +125,7 @@ class Likelihood(Objective):
         for j in range(self.p):
             if self.v[j] < INFINITY:
                 self.signal = max(self.signal, fabs(self.null.point.g[j]) / self.size[j])
-        self._set_lam_max(cython.address(self.null.point.g[0]))
+        self.lam_max = self._lam_max(cython.address(self.null.point.g[0]), cython.NULL)
         return 0
 
     def solve(self, lam):

@@ -74,7 +74,6 @@ cdef class Ring(Stateful):
     cdef double* target
 
     cdef Py_ssize_t slot(self, Py_ssize_t i) noexcept nogil
-    cdef void clear(self) noexcept nogil
     cdef Py_ssize_t push(self, const double* x, double y, double weight) noexcept nogil
     cdef void forget_oldest(self) noexcept nogil
     cdef void scale(self, double factor) noexcept nogil

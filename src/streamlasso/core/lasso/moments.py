@@ -305,31 +305,11 @@ class Moments(Stateful):
 
     def column(self, j, members, k, out):
         """out = S_Aj"""
-        gather_row(
-            j,
-            k,
-            members,
-            self.p,
-            self.S,
-            self.n_pending,
-            self.rows,
-            self.signed,
-            out,
-        )
+        gather_row(j, k, members, self.p, self.S, self.n_pending, self.rows, self.signed, out)
 
     def times(self, members, k, b, out):
         """out -= S_{.A} b, for all p features"""
-        subtract_rows(
-            k,
-            members,
-            self.p,
-            self.S,
-            self.n_pending,
-            self.rows,
-            self.signed,
-            b,
-            out,
-        )
+        subtract_rows(k, members, self.p, self.S, self.n_pending, self.rows, self.signed, b, out)
 
     def travel(self, tape):
         n: cython.Py_ssize_t = tape.rows(cython.address(self.n_pending), PENDING)
@@ -395,10 +375,6 @@ class Ring(Stateful):
         """Where the i-th oldest row is kept."""
         i += self.start
         return i - self.capacity if i >= self.capacity else i
-
-    def clear(self):
-        if self.capacity > 0:
-            self.count = self.start = 0
 
     def push(self, x, y, weight):
         slot: cython.Py_ssize_t = self.slot(self.count)

@@ -1,4 +1,5 @@
-from streamlasso.core.lasso.active_set cimport ActiveSet, ActiveSets, Scratch
+from streamlasso.core.lasso.active_set cimport ActiveSet, ActiveSets
+from streamlasso.core.lasso.members cimport Scratch
 from streamlasso.core.base.buffers cimport Doubles
 from streamlasso.core.base.state cimport Stateful
 from streamlasso.core.lasso.moments cimport Moments, Ring, Scaler, Sums
@@ -32,7 +33,6 @@ cdef class Objective(Stateful):
     cdef int rest(self) except -1
     cdef double predict(self, const double* x) noexcept nogil
     cdef int absorb(self, const double* x, double y, double weight) except -1 nogil
-    cdef void forget(self) noexcept nogil
     cdef void _grow_unit(self) noexcept nogil
     cdef void rescale(self, double factor) noexcept nogil
     cdef int differentiate(self, double lam) except -1 nogil
@@ -51,8 +51,8 @@ cdef class Objective(Stateful):
     cdef void _rebuild(self) noexcept nogil
     cdef void _penalty_units(self) noexcept nogil
     cdef void _ridge(self, ActiveSet active, double lam) noexcept nogil
-    cdef double _first_to_enter(self, double* g, Py_ssize_t* first) noexcept nogil
-    cdef void _set_lam_max(self, double* g) noexcept nogil
+    cdef Py_ssize_t _first_to_enter(self, double* g) noexcept nogil
+    cdef double _lam_max(self, double* g, const signed char* allowed) noexcept nogil
     cdef bint _penalised(self) noexcept nogil
     cdef bint _enter_first(self, Moments m) noexcept nogil
     cdef void _direction(self, Moments m) noexcept nogil

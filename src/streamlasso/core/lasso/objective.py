@@ -29,12 +29,13 @@ from cython.cimports.libc.math import INFINITY, fabs, sqrt
 from cython.cimports.streamlasso.core.base.buffers import Doubles
 from cython.cimports.streamlasso.core.base.state import Stateful
 from cython.cimports.streamlasso.core.base.tape import FINITE, PENALTY, POSITIVE
-from cython.cimports.streamlasso.core.lasso.active_set import ActiveSet, ActiveSets, Scratch, spare, spare_scratch
+from cython.cimports.streamlasso.core.lasso.active_set import ActiveSet, ActiveSets
+from cython.cimports.streamlasso.core.lasso.members import Scratch, spare, spare_scratch
 from cython.cimports.streamlasso.core.lasso.moments import Moments, Scaler, room_for
 from cython.cimports.streamlasso.core.linalg.kernels import largest_ratio
 
 from streamlasso.core.base.state import FEATURES, Column, array, numbers
-from streamlasso.core.lasso.active_set import MOST_SHARED
+from streamlasso.core.lasso.members import MOST_SHARED
 from streamlasso.core.lasso.moments import ring_of
 
 #: A condition of the Gaussian problem holds if it holds to this share of sd(x_j) sd(y).
@@ -150,16 +151,6 @@ class Objective(Stateful):
             self._expel_oldest()
         return 0
 
-    def forget(self):
-        """Restart with no rows."""
-        self.scaler.clear()
-        self.moments.clear()
-        self.ring.clear()
-        self.actives.reset()
-        self.unit = 1.0
-        self.intercept = self.lam_max = 0.0
-        self.n_seen = self.n_whole = self.n_removed = 0
-
     def _grow_unit(self):
         """The newest row weighs more where all older ones should fade; before that overflows, all are scaled back."""
         if self.n_seen == 0:
@@ -215,7 +206,7 @@ class Objective(Stateful):
             return
         self.scaler.remove(x, self.ring.y[slot], weight)
         if folded:
-            self.actives.expel(self.moments.remove(x, self.ring.target[slot], curvature))
+            self.actives.absorb(self.moments.remove(x, self.ring.target[slot], curvature), -1.0)
         if self.scaler.stale or self.n_removed >= self.window:
             self._rebuild()
 
@@ -266,22 +257,22 @@ class Objective(Stateful):
         for j in range(self.p):
             active.scratch.ridge[j] = share * self.v[j] * self.v[j] if self.v[j] < INFINITY else 0.0
 
-    def _first_to_enter(self, g, first):
-        """max |g_j|/v_j over the penalised features, and where it is."""
+    def _first_to_enter(self, g):
+        """The penalised feature with the largest |g_j|/v_j; -1 if there is none."""
         j: cython.Py_ssize_t
+        first: cython.Py_ssize_t = -1
         largest: cython.double = 0.0
         v: cython.p_double = self.v
-        first[0] = -1
         for j in range(self.p):
             if fabs(g[j]) > largest * v[j] and v[j] > 0.0:
                 largest = fabs(g[j]) / v[j]
-                first[0] = j
-        return largest
+                first = j
+        return first
 
-    def _set_lam_max(self, g):
-        """From the gradient of the model without penalised features."""
-        largest: cython.double = largest_ratio(self.p, g, self.v)
-        self.lam_max = largest / (self.scaler.weight * max(self.l1_ratio, LEAST_L1_RATIO))
+    def _lam_max(self, g, allowed):
+        """From the gradient of the model without penalised features; `allowed` may be NULL, for all features."""
+        largest: cython.double = largest_ratio(self.p, g, self.v, allowed)
+        return largest / (self.scaler.weight * max(self.l1_ratio, LEAST_L1_RATIO))
 
     # --- the derivative -----------------------------------------------------------------------------------------
 
@@ -346,13 +337,10 @@ class Objective(Stateful):
 
     def _enter_first(self, m):
         """The first feature to enter as lam falls from lam_max joins the factor, for the derivative only."""
-        first: cython.Py_ssize_t
-        self._first_to_enter(self.active.g, cython.address(first))
+        first: cython.Py_ssize_t = self._first_to_enter(self.active.g)
         if first < 0 or not self.active.append(m, first):
             return False
-        self.active.members[self.active.k - 1] = first
-        self.active.sign[self.active.k - 1] = 1.0 if self.active.g[first] > 0.0 else -1.0
-        self.active.b[self.active.k - 1] = 0.0
+        self.active._join(first, 1.0 if self.active.g[first] > 0.0 else -1.0, 0.0)
         return True
 
     def slope_of(self, x):
@@ -464,7 +452,7 @@ class LeastSquares(Objective):
     def _enter(self, x, y, weight, target, curvature):
         """A row enters S and c with this target and curvature; a window keeps it, to take it out again."""
         slot: cython.Py_ssize_t
-        self.actives.absorb(self.moments.add(x, target, curvature))
+        self.actives.absorb(self.moments.add(x, target, curvature), 1.0)
         if self.window > 0:
             slot = self.ring.push(x, y, weight)
             self.ring.curvature[slot] = curvature
@@ -481,7 +469,7 @@ class LeastSquares(Objective):
             self.null.has_free = self.null.broken = True
             self.null.solve(self.moments)
             g = self.null.g
-        self._set_lam_max(g)
+        self.lam_max = self._lam_max(g, cython.NULL)
         return 0
 
     def _tolerate(self, active):

@@ -18,11 +18,9 @@ cdef class Factor(Stateful):
     cdef double _append_column(self, double* column, double diagonal, double tolerance) noexcept nogil
     cdef void pop(self) noexcept nogil
     cdef void _drop_column(self, Py_ssize_t q, double* work) noexcept nogil
-    cdef void update(self, double* x) noexcept nogil
-    cdef bint downdate(self, double* x) noexcept nogil
     cdef void solve_block(self, double* b) noexcept nogil
     cdef void _solve_lower(self, double* b) noexcept nogil
-    cdef bint _update_from(self, Py_ssize_t start, double* x, double a) noexcept nogil
+    cdef bint update_from(self, Py_ssize_t start, double* x, double a) noexcept nogil
 
     cdef inline double* row(self, Py_ssize_t i) noexcept nogil:
         """The i-th row of U, which is kept behind D and its inverse."""

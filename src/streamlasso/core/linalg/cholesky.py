@@ -117,18 +117,11 @@ class Factor(Stateful):
             self.d[self.room + i] = self.d[self.room + i + 1]
         drop_column(self.k, q, self.room, self.row(0))
         self.k = m
-        self._update_from(q, work, weight)
+        self.update_from(q, work, weight)
 
-    def update(self, x):
-        """H_A + x x'; x is overwritten."""
-        self._update_from(0, x, 1.0)
-
-    def downdate(self, x):
-        """H_A - x x'; x is overwritten. False, and the factor is of no further use, where too little would be left."""
-        return self._update_from(0, x, -1.0)
-
-    def _update_from(self, start, x, a):
-        """H_A + a x x' where x is zero before `start`."""
+    def update_from(self, start, x, a):
+        """H_A + a x x' where x is zero before `start`; x is overwritten. False, and the factor is of no further use,
+        where too little would be left."""
         i: cython.Py_ssize_t
         p: cython.double
         d: cython.double

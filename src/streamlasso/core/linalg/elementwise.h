@@ -67,19 +67,19 @@ static void deviations(Py_ssize_t n, const double *scatter, const double *mean, 
     }
 }
 
-/* The largest |g_i| / v_i with v_i > 0; 0 if there is none. */
+/* The largest |g_i| / v_i with v_i > 0 and i `among` those asked for, or any where that is NULL; 0 if there is none. */
 WIDE
-static double largest_ratio(Py_ssize_t n, const double *g, const double *v) {
+static double largest_ratio(Py_ssize_t n, const double *g, const double *v, const signed char *among) {
     double most[8] = {0.0}, largest = 0.0;
     Py_ssize_t i = 0;
-    for (; i + 7 < n; i += 8)
+    for (; i + 7 < n && among == NULL; i += 8)
         for (int l = 0; l < 8; l++) {
             const double size = g[i + l] < 0.0 ? -g[i + l] : g[i + l], ratio = v[i + l] > 0.0 ? size / v[i + l] : 0.0;
             most[l] = ratio > most[l] ? ratio : most[l];
         }
     for (; i < n; i++) {
         const double size = g[i] < 0.0 ? -g[i] : g[i], ratio = v[i] > 0.0 ? size / v[i] : 0.0;
-        largest = ratio > largest ? ratio : largest;
+        largest = ratio > largest && (among == NULL || among[i]) ? ratio : largest;
     }
     for (int l = 0; l < 8; l++)
         largest = most[l] > largest ? most[l] : largest;

@@ -68,7 +68,7 @@ cdef extern from "elementwise.h" nogil:
     void deviations(
         Py_ssize_t n, const double* scatter, const double* mean, double inverse, double* out
     ) noexcept
-    double largest_ratio(Py_ssize_t n, const double* g, const double* v) noexcept
+    double largest_ratio(Py_ssize_t n, const double* g, const double* v, const signed char* among) noexcept
     bint any_beyond(Py_ssize_t n, const double* g, const double* tau, const double* tol) noexcept
     Py_ssize_t twice_larger(Py_ssize_t n, const double* x, double than) noexcept
     bint all_finite(Py_ssize_t n, const double* x) noexcept

@@ -28,7 +28,7 @@ from cython.cimports.streamlasso.core.base.checks import FIRST_ROWS, weight_of
 from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.base.tape import PENALTY, READ, WRITE
-from cython.cimports.streamlasso.core.lasso.active_set import Scratch, spare, spare_scratch
+from cython.cimports.streamlasso.core.lasso.members import Scratch, spare, spare_scratch
 from cython.cimports.streamlasso.core.lasso.moments import Scaler, Sums
 from cython.cimports.streamlasso.core.linalg.kernels import dot, hold
 from cython.cimports.streamlasso.core.mixture.average import Average
@@ -46,7 +46,7 @@ from cython.cimports.streamlasso.core.monitor.intervals import Quantiles
 from streamlasso.core.base.record import STATUS
 from streamlasso.core.base.selected import Selected
 from streamlasso.core.base.state import Column, numbers
-from streamlasso.core.lasso.active_set import MOST_SHARED
+from streamlasso.core.lasso.members import MOST_SHARED
 from streamlasso.core.mixture.groups import composed
 from streamlasso.core.model import one_for_all
 

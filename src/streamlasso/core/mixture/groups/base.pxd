@@ -1,4 +1,4 @@
-from streamlasso.core.lasso.active_set cimport Scratch
+from streamlasso.core.lasso.members cimport Scratch
 from streamlasso.core.mixture.residuals cimport Carry
 from streamlasso.core.base.hedge cimport Hedge
 from streamlasso.core.mixture.dispersion cimport Noise

@@ -52,7 +52,7 @@ from cython.cimports.streamlasso.core.linalg.kernels import (
 from cython.cimports.streamlasso.core.mixture.groups.base import Experts, Group
 
 from streamlasso.core.base.state import FEATURES, PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
-from streamlasso.core.lasso.active_set import MOST_SHARED
+from streamlasso.core.lasso.members import MOST_SHARED
 from streamlasso.memories import Forgetting
 
 #: Of the group, and before the first row, where nothing else predicts.

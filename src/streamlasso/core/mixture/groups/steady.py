@@ -20,20 +20,21 @@ and target `e - loss'(e)/loss''(e)`. e is held within the bounds once these have
 
 import cython
 import numpy as np
-from cython.cimports.libc.math import fabs, pow
+from cython.cimports.libc.math import pow
 from cython.cimports.libc.string import memcpy, memset
 from cython.cimports.streamlasso.core.base.buffers import Doubles, copied, fill
 from cython.cimports.streamlasso.core.base.checks import FIRST_ROWS, weight_of
 from cython.cimports.streamlasso.core.base.record import N_STATUSES, WAITING
 from cython.cimports.streamlasso.core.base.tape import ANY, PENALTY, READ, WRITE
 from cython.cimports.streamlasso.core.glm.implicit import implicit_step
-from cython.cimports.streamlasso.core.lasso.active_set import ActiveSet, ActiveSets, spare_scratch
+from cython.cimports.streamlasso.core.lasso.active_set import ActiveSet, ActiveSets
+from cython.cimports.streamlasso.core.lasso.members import spare_scratch
 from cython.cimports.streamlasso.core.lasso.objective import LeastSquares
 from cython.cimports.streamlasso.core.linalg.kernels import add_weighted, dot, matrix_times
 from cython.cimports.streamlasso.core.mixture.groups.base import STALE_ROWS, Experts
 
 from streamlasso.core.base.state import COLUMNS, Column, array, numbers, table
-from streamlasso.core.lasso.active_set import MOST_SHARED
+from streamlasso.core.lasso.members import MOST_SHARED
 from streamlasso.core.lasso.objective import problem_of
 
 #: A solution that is `age` rows old lacks a share age/n of what its memory knows, and so much of its part in the
@@ -44,8 +45,6 @@ MATTERS = cython.declare(cython.double, 0.05)
 #: has so few of them that it is cheap.
 MOST_ACTIVE = cython.declare(cython.double, 2.0 / 3.0)
 CHEAP = cython.declare(cython.double, 50.0)
-#: As in objective.py.
-LEAST_L1_RATIO = cython.declare(cython.double, 1e-3)
 #: Where ages end.
 MOST_ROWS = cython.declare(cython.Py_ssize_t, 2**62)
 
@@ -178,7 +177,7 @@ class Path(LeastSquares):
         k: cython.Py_ssize_t
         for k in range(self.n):
             if self.age[k] == 0:
-                cython.cast(ActiveSet, self.actives.at[k]).absorb(z)
+                cython.cast(ActiveSet, self.actives.at[k]).absorb(z, 1.0)
 
     def _row_leverage(self, x, y, weight):
         """a of the implicit step; the very first row has no leverage yet, and takes a Newton step."""
@@ -249,17 +248,9 @@ class Path(LeastSquares):
 
     def _look_at_views(self):
         """lam_max of each view."""
-        j: cython.Py_ssize_t
         v: cython.Py_ssize_t
-        g: cython.p_double = self.null.g if self.n_free > 0 else self.moments.c
-        share: cython.double
-        self.top[0] = self.lam_max
-        for v in range(self.n_views if self.n_views > 1 else 0):
-            share = 0.0
-            for j in range(self.p):
-                if self.masks[v * self.p + j] and self.v[j] > 0.0:
-                    share = max(share, fabs(g[j]) / self.v[j])
-            self.top[v] = share / (self.scaler.weight * max(self.l1_ratio, LEAST_L1_RATIO))
+        for v in range(self.n_views):
+            self.top[v] = self._lam_max(self.null.g if self.n_free > 0 else self.moments.c, self._mask(v))
 
     def look(self):
         """lam of a memory that has but its first rows, when it is asked for: no solution depends on it, nor on whether

@@ -1,3 +1,0 @@
-RECORD: tuple[str, ...]
-ADVICE: dict[str, str]
-STATUS: tuple[str, ...]

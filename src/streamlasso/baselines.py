@@ -15,11 +15,10 @@ from streamlasso.core.lasso.learner import Learner
 from streamlasso.families import Family
 from streamlasso.memories import Forgetting
 from streamlasso.penalties import L1
-from streamlasso.running import values_before
 from streamlasso.tuners import Fixed
 
 #: The baselines of numbers.
-MEAN, LAST, DRIFT, SEASON = "the mean", "the last value", "the last value with its drift", "the last season's value"
+MEAN, LAST, SEASON = "the mean", "the last value", "the last season's value"
 
 
 class RunningMean:
@@ -70,11 +69,10 @@ class Compared(NamedTuple):
 
 
 class NumberBaselines:
-    """For numbers: the mean of the rows so far, the last value, the same with its drift, and that of the last season.
+    """For numbers: the mean of the rows so far, the last value, and that of the last season.
 
     season : the number of rows in a season, or None
-    n, total, first, last, varied : of the values so far
-    ahead : rows from the last value to the next row
+    n, total, last, varied : of the values so far
     past : the last values, as many as a season has; where one was missing, that of the season before
 
     >>> import numpy as np
@@ -84,7 +82,6 @@ class NumberBaselines:
     ...     print(name, eta.round(2))
     the mean [0.  1.  1.5 3. ]
     the last value [0. 1. 2. 6.]
-    the last value with its drift [0.   1.   2.33 7.25]
     the last season's value [0. 1. 2. 1.]
     """
 
@@ -94,15 +91,13 @@ class NumberBaselines:
         season: int | None = None,
         n: int = 0,
         total: float = 0.0,
-        first: float = math.nan,
         last: float = math.nan,
-        ahead: int = 1,
         past: Iterable[float] = (),
         varied: bool = False,
     ) -> None:
         self.family, self.season = family, season
-        self.n, self.total, self.first, self.last, self.varied = n, total, first, last, varied
-        self.ahead, self.past = ahead, deque(past, season)
+        self.n, self.total, self.last, self.varied = n, total, last, varied
+        self.past = deque(past, season)
         self.mean = RunningMean(family)
 
     def etas(self, y: np.ndarray) -> dict[str, np.ndarray]:
@@ -110,26 +105,23 @@ class NumberBaselines:
 
         Before the first value all are 0. A family without `running_mean` has no mean in rows without a value.
         """
-        known = values_before(np.ascontiguousarray(y), self.n, self.total, self.last, self.ahead)
-        n, total, last, ahead = known[:-1].T
+        there = ~np.isnan(y)
+        n = self.n + np.concatenate([[0.0], np.cumsum(there)])
+        total = np.cumsum(np.concatenate([[self.total], np.where(there, y, 0.0)]))
+        values = np.concatenate([[self.last], y])
+        last = values[np.maximum.accumulate(np.where(np.concatenate([[True], there]), np.arange(len(values)), 0))]
         seasonal = None if self.season is None else self._season_before(y, n, last)
-        self._count(y, known[-1])
-        eta, first = self._eta(last), self._eta(np.array([self.first]))
-        found = {MEAN: self._mean(y, n, total), LAST: eta, DRIFT: eta + ahead * (eta - first) * (n > 0) / (n + 1)}
-        return found if seasonal is None else {**found, SEASON: self._eta(seasonal)}
-
-    def _count(self, y: np.ndarray, after: np.ndarray) -> None:
-        known = y[~np.isnan(y)]
+        known = y[there]
         if len(known):
-            self.first = self.first if self.n else float(known[0])
-            reference = self.last if self.n else self.first
-            self.varied = self.varied or bool(np.any(known != reference))
-        self.n, self.total, self.last, self.ahead = int(after[0]), float(after[1]), float(after[2]), int(after[3])
+            self.varied = self.varied or bool(np.any(known != (self.last if self.n else known[0])))
+        self.n, self.total, self.last = int(n[-1]), float(total[-1]), float(last[-1])
+        found = {MEAN: self._mean(y, n[:-1], total[:-1]), LAST: self._eta(last[:-1])}
+        return found if seasonal is None else {**found, SEASON: self._eta(seasonal)}
 
     def _season_before(self, y: np.ndarray, n: np.ndarray, last: np.ndarray) -> np.ndarray:
         """The value a season before each row; the last one where there is none."""
         found = []
-        for value, n_before, latest in zip(y.tolist(), n.tolist(), last.tolist(), strict=True):
+        for value, n_before, latest in zip(y.tolist(), n[:-1].tolist(), last[:-1].tolist(), strict=True):
             past = self.past[0] if len(self.past) == self.season else latest
             found.append(past)
             if n_before or value == value:
@@ -148,9 +140,9 @@ class NumberBaselines:
         return means
 
     def state(self) -> dict[str, Any]:
-        numbers = {"n": self.n, "total": self.total, "ahead": self.ahead, "varied": self.varied}
-        ends = {"first": self.first, "last": self.last} if self.n else {}
-        return {"season": self.season, **numbers, **ends, "past": list(self.past)}
+        numbers = {"n": self.n, "total": self.total, "varied": self.varied}
+        last = {"last": self.last} if self.n else {}
+        return {"season": self.season, **numbers, **last, "past": list(self.past)}
 
 
 class ClassBaselines:

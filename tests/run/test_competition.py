@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from streamlasso.baselines import NumberBaselines
+from streamlasso.baselines import LAST, MEAN, NumberBaselines
 from streamlasso.cli import main
 from streamlasso.families import Gaussian, Poisson
-from streamlasso.run.competition import Competition
+from streamlasso.model.competition import MODEL, Competition
 
 
 def write(path, **columns):
@@ -37,6 +37,16 @@ def test_a_random_walk_is_predicted_as_well_as_by_its_last_value(tmp_path, go):
     assert mean_loss(alone) > 1.2 * mean_loss(alone, "persistence"), "the model alone is worse"
 
 
+@pytest.mark.parametrize("dated", [True, False])
+def test_amounts_do_not_lose_to_their_mean(tmp_path, go, dated):
+    """Independent responses with heavy tails, where the last value is often close and sometimes far off."""
+    rng = np.random.default_rng(3)
+    columns = {"x": rng.normal(size=1000), "y": rng.lognormal(0, 1.5, size=1000)}
+    dates = {"day": np.arange("2020-01-01", 1000, dtype="datetime64[D]")} if dated else {}
+    _, _, trace = go(write(tmp_path / "amounts.csv", **dates, **columns))
+    assert mean_loss(trace) < 1.01 * mean_loss(trace, "baseline")
+
+
 def test_a_season_is_used_where_the_dates_have_one(tmp_path, go):
     rng = np.random.default_rng(1)
     shape = rng.normal(size=12) * 10
@@ -45,12 +55,6 @@ def test_a_season_is_used_where_the_dates_have_one(tmp_path, go):
     assert run.state.encoder.season == 12
     assert "y lag 12" in run.state.encoder.features
     assert mean_loss(trace) < 0.1 * mean_loss(trace, "persistence")
-
-
-def test_ten_rows_are_enough_to_be_no_worse_than_the_last_value(tmp_path, go):
-    y = [100.0, 110, 125, 131, 148, 160, 171, 185, 196, 214]
-    _, _, trace = go(write(tmp_path / "short.csv", year=range(1990, 2000), y=y))
-    assert mean_loss(trace) < mean_loss(trace, "persistence")
 
 
 def test_lags_none_is_the_model_alone(tmp_path, go):
@@ -118,56 +122,91 @@ def test_baselines_are_as_a_loop_over_rows_would(cuts):
     expected, seen, series = [], [], []
     for value in y:
         if not seen:
-            expected.append([0.0] * 4)
+            expected.append([0.0] * 3)
         else:
-            last, first = (math.log(max(v, 0.5)) for v in (seen[-1][1], seen[0][1]))
-            ahead = len(expected) - seen[-1][0]
-            season = series[-3] if len(series) >= 3 else seen[-1][1]
-            mean = math.log((sum(v for _, v in seen) + 0.5) / len(seen))
-            drift = last + ahead * (last - first) / (len(seen) + 1)
-            expected.append([mean, last, drift, math.log(max(season, 0.5))])
+            season = series[-3] if len(series) >= 3 else seen[-1]
+            mean = math.log((sum(seen) + 0.5) / len(seen))
+            expected.append([mean, *(math.log(max(v, 0.5)) for v in (seen[-1], season))])
         if not np.isnan(value):
-            seen.append((len(expected) - 1, value))
+            seen.append(value)
         if seen:
             known = not np.isnan(value)
-            series.append(value if known else (series[-3] if len(series) >= 3 else seen[-1][1]))
+            series.append(value if known else (series[-3] if len(series) >= 3 else seen[-1]))
     np.testing.assert_allclose(np.vstack(found), expected, rtol=1e-12)
 
 
-def test_weights_are_the_likelihood_of_the_losses():
-    rng = np.random.default_rng(0)
-    losses = rng.exponential(size=(30, 3)) * [1.0, 2.0, 0.5]
-    prior = {"the model": 0.2, "the mean": 0.5, "the last value": 0.3}
-    scored = np.arange(30) % 7 != 0
-    competition = Competition(prior)
-    weights = np.vstack([competition.weights(losses[:11], scored[:11]), competition.weights(losses[11:], scored[11:])])
-    for t in range(30):
-        past = [i for i in range(t) if scored[i]]
-        ages = [0.99 ** (len(past) - 1 - k) for k in range(len(past))]
-        n = sum(ages)
-        sums = [sum(age * losses[i, k] for age, i in zip(ages, past, strict=True)) for k in range(3)]
-        floor = min(sums) / max(n, 1)
-        exact = [p * (s + floor) ** (-n / 2) if past else p for p, s in zip(prior.values(), sums, strict=True)]
-        np.testing.assert_allclose(weights[t], np.array(exact) / sum(exact), rtol=1e-9)
+def stream(family, n=200, seed=0):
+    """Responses, and etas of a model that finds out slowly, of the mean and of the last value."""
+    rng = np.random.default_rng(seed)
+    eta = 1 + np.cumsum(rng.normal(size=n)) / 10
+    y = family.sample(rng, eta)
+    y[rng.random(n) < 0.1] = np.nan
+    etas = {LAST: np.roll(eta, 1) + 0.1, MEAN: np.ones(n), MODEL: eta + np.linspace(3, 0, n)}
+    return y, etas, ~np.isnan(y) & (np.arange(n) > 0)
 
 
-def test_weights_take_losses_of_any_size():
-    """A unit of the response must not matter, nor losses of 0, nor one that is infinite."""
-    rng = np.random.default_rng(1)
-    losses, scored = rng.exponential(size=(40, 2)), np.ones(40, bool)
-    prior = {"the model": 0.5, "the mean": 0.5}
-    one, other = (Competition(prior).weights(losses * unit, scored) for unit in (1.0, 1e-40))
-    np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert np.all(np.isfinite(Competition(prior).weights(np.zeros((5, 2)), scored[:5])))
-    best = Competition(prior).weights(np.column_stack([np.zeros(5), np.full(5, np.inf)]), scored[:5])
-    assert best[-1, 0] == pytest.approx(1.0)
+@pytest.mark.parametrize("family", [Gaussian(), Poisson()])
+def test_the_average_is_that_of_the_written_rule(family):
+    """Excess losses in units of their fading mean, at most 15; weights of which a thousandth returns to the prior."""
+    y, etas, scored = stream(family)
+    prior = np.array([0.4, 0.4, 0.1]) / 0.9
+    w, past, expected = prior, [], []
+    for i in range(len(y)):
+        own = np.array([etas[name][i] for name in (MODEL, LAST, MEAN)])
+        used = np.maximum(w - 0.002 * prior, 0)
+        expected.append(used @ own / used.sum())
+        if not scored[i]:
+            continue
+        value = y[i : i + 1]
+        excess = [
+            family.losses(value, np.array([eta]))[0] - family.least_loss(value)[0] for eta in (*own, expected[-1])
+        ]
+        if past:
+            fading = 0.995 ** np.arange(len(past))[::-1]
+            dispersion = 2 * np.sum(fading * past) / np.sum(fading)
+            w = w * np.exp(-0.25 * np.minimum(np.array(excess[:3]) / dispersion, 15))
+            w = 0.999 * w / w.sum() + 0.001 * prior
+        past.append(excess[3])
+    competition = Competition(family, [MEAN, LAST])
+    np.testing.assert_allclose(competition.blend(etas, y, scored), expected, rtol=1e-9)
+    assert competition.weights == pytest.approx(dict(zip((MODEL, LAST, MEAN), w, strict=True)), rel=1e-9)
+
+
+def test_cuts_and_copies_change_no_bit():
+    y, etas, scored = stream(Gaussian(), seed=1)
+    whole, found, state = Competition(Gaussian(), etas).blend(etas, y, scored), [], None
+    for rows in np.split(np.arange(len(y)), (1, 2, 50, 128)):
+        competition = Competition(Gaussian(), etas)
+        if state is not None:
+            competition.unpack(state)
+        found.append(competition.blend({name: eta[rows] for name, eta in etas.items()}, y[rows], scored[rows]))
+        state = competition.pack()
+    assert np.concatenate(found).tobytes() == whole.tobytes()
+
+
+def test_units_of_the_response_do_not_matter():
+    y, etas, scored = stream(Gaussian(), seed=2)
+    one = Competition(Gaussian(), etas).blend(etas, y, scored)
+    other = Competition(Gaussian(), etas).blend({name: 1e9 * eta for name, eta in etas.items()}, 1e9 * y, scored)
+    np.testing.assert_allclose(other, 1e9 * one, rtol=1e-9)
+
+
+def test_weights_stay_finite_where_nothing_errs_and_where_one_is_infinitely_wrong():
+    y, rows = np.full(30, 2.0), np.ones(30, bool)
+    for model in (2.0, 1e300):
+        competition = Competition(Gaussian(), [MEAN])
+        assert np.isfinite(competition.blend({MODEL: np.full(30, model), MEAN: y}, y, rows)).all()
+        assert sum(competition.weights.values()) == pytest.approx(1.0)
 
 
 def test_one_jump_does_not_tell_against_the_last_value():
-    losses = np.full((50, 2), [2.0, 1.0])
-    losses[40] = [3.0, 1e6]
-    competition = Competition({"the model": 0.5, "the last value": 0.5})
-    assert competition.weights(losses, np.ones(50, bool))[49, 1] > 0.1
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=100)
+    last, model = y + rng.normal(size=100), y + 2 * rng.normal(size=100)
+    last[90] = 1e6
+    competition = Competition(Gaussian(), [LAST])
+    competition.blend({MODEL: model, LAST: last}, y, np.ones(100, bool))
+    assert competition.weights[LAST] > 0.5
 
 
 def test_persistence_and_mean_are_those_of_the_gaussian():

@@ -11,7 +11,6 @@ import pytest
     [
         ("airline-passengers.csv", "passengers", 12),
         ("trump_approval.csv.gz", "five_thirty_eight", 7),
-        ("water-flow.csv", "Water flow [l/s]", 24),
         ("chick-weights.csv", "weight", None),
     ],
 )

@@ -19,7 +19,7 @@ from streamlasso.run.rows_read import RowsRead
 from streamlasso.run.state import RunState
 
 #: Of the notes about a run.
-VERSION = 3
+VERSION = 4
 
 
 def save_run(path: Path, state: RunState, options: Options, data: Data, outputs: dict[str, Any] | None) -> None:

@@ -13,13 +13,13 @@ from pyarrow import parquet
 
 from streamlasso._files import write_whole
 from streamlasso._text import count, listed, number, percent
+from streamlasso.model.competition import MODEL as COMPETING_MODEL
 from streamlasso.report.page import drawn
 from streamlasso.report.run.history import detected_table
 from streamlasso.report.run.keys import key_section, key_sentence
 from streamlasso.report.run.plots import plot_summary
 from streamlasso.report.run.report import write_report
 from streamlasso.report.summary import Summary
-from streamlasso.run.competition import MODEL as COMPETING_MODEL
 from streamlasso.run.options import CHANGES, KEYS, MODEL
 from streamlasso.run.prediction_files import as_csv
 from streamlasso.run.run import Run
@@ -190,7 +190,7 @@ def _competition(run: Run) -> list[str]:
     """What the next prediction is made of, and how good the last season's value was."""
     learning, season, notes = run.state.learning, run.state.encoder.season, []
     if learning.competition is not None:
-        weights = sorted(learning.competition.now().items(), key=lambda item: -item[1])
+        weights = sorted(learning.competition.weights.items(), key=lambda item: -item[1])
         parts = [f"{percent(weight)} {name}" for name, weight in weights if weight >= LEAST_WEIGHT]
         if len(parts) > 1 or weights[0][0] != COMPETING_MODEL:
             notes.append(f"the next prediction is {listed(parts)}; --lags none leaves it to the model")

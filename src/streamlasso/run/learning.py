@@ -23,9 +23,9 @@ from streamlasso.estimators.multiclass import best_class, losses_of, probabiliti
 from streamlasso.families import Family
 from streamlasso.keyed.groups import Groups, groups_of
 from streamlasso.keyed.models import Models
+from streamlasso.model.competition import MODEL, Competition
 from streamlasso.report.fit import Fit
 from streamlasso.report.summarise import MOST_STRETCHES, SUMS, Snapshot
-from streamlasso.run.competition import MODEL, Competition
 from streamlasso.run.keys import KeyModels
 
 #: Stands for the second class until there is one.
@@ -103,7 +103,10 @@ class Learning:
         if state.get("errors") is not None:
             self.errors = Quantiles(self.family)
             self.errors.unpack(bytes.fromhex(state["errors"]))
-        self.competition = Competition(**state["competition"]) if state.get("competition") else None
+        self.competition: Competition | None = None
+        if state.get("competition"):
+            self.competition = self._compete()
+            self.competition.unpack(bytes.fromhex(state["competition"]))
         self.keys: KeyModels | None = None
         self.seasonal = state.get("seasonal", [0.0, 0.0, 0])
         self.n_known = state.get("n_known", 0)
@@ -118,13 +121,11 @@ class Learning:
         *,
         season: int | None = None,
         competes: bool = False,
-        in_time: bool = False,
         coverage: float | None = None,
     ) -> Learning:
         """Of a stream that nothing has been learnt of.
 
-        `season` is the number of rows in one; `competes`: the model competes with the baselines of numbers; `in_time`:
-        the rows are in the order of time.
+        `season` is the number of rows in one; `competes`: the model competes with the baselines of numbers.
         """
         if target.classes is None:
             learning = cls(target, RAPRegressor(family=target.family, **settings)._start(features))
@@ -132,12 +133,16 @@ class Learning:
             learning.coverage = coverage
             learning.errors = Quantiles(learning.family) if learning.family.has_scale else None
             if competes and not np.isnan(learning.family.least_loss(np.ones(1))[0]):
-                learning.competition = Competition.start(learning.baselines.etas(np.empty(0)), in_time)
+                learning.competition = learning._compete()
             return learning
         learning = cls(target, RAPClassifier(**settings))
         learning.coverage = coverage
         learning.estimator._start(features, learning._own_labels)
         return learning
+
+    def _compete(self) -> Competition:
+        assert isinstance(self.baselines, NumberBaselines)
+        return Competition(self.family, self.baselines.etas(np.empty(0)))
 
     def add_keys(self, max_keys: int | None, arrays: dict[str, np.ndarray] | None = None) -> None:
         """A model for every key, `max_keys` of them in memory; those that a checkpoint holds in `arrays`."""
@@ -157,7 +162,7 @@ class Learning:
         found = {"baselines": self.baselines.state(), "first": self.first, "n_classes": self.n_classes}
         found |= {"n_known": self.n_known, "seasonal": self.seasonal, "coverage": self.coverage}
         found["errors"] = self.errors and self.errors.pack().hex()
-        return {**found, "competition": self.competition and self.competition.state()}
+        return {**found, "competition": self.competition and self.competition.pack().hex()}
 
     def save(self, path: Path, notes: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
         """The model, with all that travels with it."""
@@ -272,9 +277,7 @@ class Learning:
         if self.competition is None:
             return eta
         assert isinstance(self.baselines, NumberBaselines)
-        etas = {MODEL: eta[:, 0], **self.baselines.etas(values)}
-        weights = np.tile(list(self.competition.now().values()), (len(eta), 1))
-        return self.competition.blended(etas, weights)[:, None]
+        return self.competition.blend({MODEL: eta[:, 0], **self.baselines.etas(values)}, values)[:, None]
 
     def blended_each(self, eta: np.ndarray) -> np.ndarray:
         """eta of rows each of which may be the next one; nothing counts."""
@@ -282,8 +285,7 @@ class Learning:
             return eta
         etas = NumberBaselines(self.family, **self.baselines.state()).etas(np.full(1, np.nan))
         competing = {MODEL: eta[:, 0], **{name: np.full(len(eta), each[0]) for name, each in etas.items()}}
-        weights = np.tile(list(self.competition.now().values()), (len(eta), 1))
-        return self.competition.blended(competing, weights)[:, None]
+        return self.competition.blend(competing, np.full(len(eta), np.nan))[:, None]
 
     def targets(self, values: np.ndarray, there: np.ndarray) -> list[np.ndarray]:
         """What each learner learns. Without a target, any value that the family accepts: such a row has weight 0."""
@@ -385,10 +387,7 @@ class Learning:
                 self.seasonal = [total + loss, least_total + least, n + 1]
         if self.competition is None:
             return eta
-        competing = {MODEL: eta[:, 0], **etas}
-        losses = [self._losses(values, competing[name]) - least_loss for name in self.competition.prior]
-        weights = self.competition.weights(np.column_stack(losses), scored)
-        return self.competition.blended(competing, weights)[:, None]
+        return self.competition.blend({MODEL: eta[:, 0], **etas}, values, scored)[:, None]
 
     def _compared(self, values: np.ndarray, etas: dict[str, np.ndarray]) -> Compared:
         """NaN without a target."""

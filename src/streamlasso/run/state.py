@@ -55,7 +55,6 @@ class RunState:
         how: dict[str, Any] = {
             "season": encoder.season,
             "competes": options.lags is None and options.key is None,
-            "in_time": encoder.in_time,
             "coverage": options.coverage,
         }
         if options.sparse or (n_features > MOST_MIXED and options.may_be_wide and _is_wide(encoder, data)):

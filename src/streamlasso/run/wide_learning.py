@@ -15,7 +15,6 @@ from streamlasso.data.encoding.encoder import Encoded
 from streamlasso.families import Family
 from streamlasso.report.summarise import Snapshot
 from streamlasso.report.summary import STRONGEST
-from streamlasso.run.competition import Competition
 from streamlasso.run.learning import Learning
 from streamlasso.run.wide_models import WideModels
 
@@ -49,7 +48,6 @@ class WideLearning(Learning):
         *,
         season: int | None = None,
         competes: bool = False,
-        in_time: bool = False,
         coverage: float | None = None,
     ) -> WideLearning:
         """Of a stream that nothing has been learnt of; the options as in `Learning.start`."""
@@ -59,7 +57,7 @@ class WideLearning(Learning):
             learning.errors = Quantiles(learning.family)
             learning.baselines = NumberBaselines(learning.family, season)
             if competes:
-                learning.competition = Competition.start(learning.baselines.etas(np.empty(0)), in_time)
+                learning.competition = learning._compete()
         return learning
 
     def state(self) -> dict[str, Any]:

@@ -43,7 +43,6 @@ def detected(rows: JsonRows, settings: ModelSettings) -> tuple[Encoder, Learning
         encoder.features,
         season=encoder.season,
         competes=settings.lags is None,
-        in_time=encoder.in_time,
     )
     # Nobody asks for intervals.
     learning.errors = None

@@ -1,0 +1,1 @@
+"""What `streamlasso run` and `serve` learn with."""

@@ -101,7 +101,6 @@ MECHANISMS = [
             ),
         ),
     ),
-    Mechanism("held to what a memory has seen", (("core/mixture/experience.py", "if rows == 0.0 or", "if True or"),)),
     Mechanism(
         "bounds of features and responses",
         (

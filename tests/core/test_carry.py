@@ -74,19 +74,6 @@ def test_errors_that_come_in_runs_are_carried_on(family):
     assert (one - least)[50:].mean() < 0.97 * (other - least)[50:].mean()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_after_a_jump_of_the_level_the_last_response_is_predicted(seed):
-    """A flow stops: what was learnt from the features says nothing about it. From the sixth row on it is followed."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(140, 3))
-    y = 100 + X[:, 0] + rng.normal(scale=0.5, size=140)
-    y[100:] = 90 + 0.01 * rng.normal(size=40)
-    stream = Stream(X, y)
-    one, other = (run(mixture(stream, family=Gaussian(), tuner=tuner), stream).loss for tuner in (CARRIED, OWN))
-    assert one[105:112].mean() < 0.01 * other[105:112].mean()
-    assert one[105:112].mean() < 0.01 * one[100]
-
-
 @every_family
 @pytest.mark.parametrize("seed", range(3))
 def test_where_residuals_say_nothing_the_gate_stays_closed(family, seed):

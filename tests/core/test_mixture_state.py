@@ -114,7 +114,6 @@ def test_a_state_of_another_mixture_is_refused_and_changes_nothing(memory, tuner
         {**before, "seen": np.array([30, 9])},
         {**before, "hedge/w": -before["hedge/w"]},
         {**before, "hedge/w": 0.9 * before["hedge/w"]},
-        {**before, "doubt": -before["doubt"]},
         model.grown(6).state(),
     ]
     if "restarting/began" in before:
@@ -291,8 +290,7 @@ class Tired(PlainPoisson):
         return super().mean(eta)
 
 
-@pytest.mark.parametrize("predict", ["decision", "decision_each"])
-def test_a_prediction_that_raises_leaves_no_memory_behind(predict, make_stream):
+def test_a_prediction_that_raises_leaves_no_memory_behind(make_stream):
     stream = make_stream(Poisson(), n=40, p=40)
     family = Tired()
     model = mixture(stream, family=family, tuner=Mixture(powers=(0.0, 1.5), runs=4))
@@ -303,7 +301,7 @@ def test_a_prediction_that_raises_leaves_no_memory_behind(predict, make_stream):
         before, _ = tracemalloc.get_traced_memory()
         for _ in range(200):
             with pytest.raises(RuntimeError, match="tired"):
-                getattr(model, predict)(stream.X[:1])
+                model.decision(stream.X[:1])
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

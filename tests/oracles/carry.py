@@ -15,8 +15,8 @@ class Oracle:
     def __init__(self, family):
         self.family, self.classes = family, not family.has_scale
         self.rules = (False, True)  # short, long
-        # nothing, short, long, the last response
-        self.prior = np.array([8, 1, 1, 0]) / 10 if self.classes else np.array([800, 100, 99, 1]) / 1000
+        # nothing, short, long
+        self.prior = np.array([0.8, 0.1, 0.1])
         self.gate = self.prior.copy()
         self.theta = [np.zeros(5 if long else 1) for long in self.rules]
         self.rows = [[] for _ in self.rules]  # (z, weight, target)
@@ -42,7 +42,7 @@ class Oracle:
     def offsets(self, eta):
         z = self.features(eta)
         learnt = [float(theta @ z[: len(theta)]) for theta in self.theta]
-        return np.array([0.0, *learnt, self.levels[-1] - eta])
+        return np.array([0.0, *learnt])
 
     def offset(self, eta):
         used = np.maximum(self.gate - 2 * SHARE * self.prior, 0)
@@ -55,7 +55,7 @@ class Oracle:
         losses = np.array([float(self.family.loss(y, eta + offset)) for offset in offsets]) - least
         deviations = np.sqrt(2 * max(losses[0], 0.0) / phi) if phi > 0 and not self.classes else 0.0
         if not self.classes:
-            losses = np.minimum(losses / phi, CAP) if phi > 0 else np.zeros(4)
+            losses = np.minimum(losses / phi, CAP) if phi > 0 else np.zeros(3)
         if ready:
             self.gate = self.gate * np.exp(losses.min() - losses)
             self.gate = (1 - SHARE) * self.gate / self.gate.sum() + SHARE * self.prior

@@ -146,11 +146,6 @@ def eta_bounds(family, y_low, y_high, n):
     return link(family, low), link(family, high)
 
 
-def squared_odds(zeros, ones):
-    """Where eta may be after so many rows of each class: at most the square of the odds of Krichevsky and Trofimov."""
-    return 2 * np.log(0.5 / (zeros + 0.5)), 2 * np.log((ones + 0.5) / 0.5)
-
-
 def trust(x, low, high):
     """What is left of a row's weight: 1/k for the value that lies furthest beyond its bound, k times."""
     reach = high - low
@@ -176,37 +171,9 @@ class Row:
         self.y = float(held(y, self.y_low, self.y_high, self.n))
         self.groups, self.gate, self.total = model.groups, model.group_weights, model.weights
         self.w = {group.name: weights_in(model, group, state) for group in model.groups}
-        self.exact = [each.exact for each in model.experts]
-        self.etas = self.held_back(experts(model, state) @ np.append(1.0, self.x), state["experience"])
+        self.etas = experts(model, state) @ np.append(1.0, self.x)
         self.each = flat(model, self.etas)
         self.phi, self.phi_weight = state["dispersion"]
-
-    def held_back(self, etas, experience):
-        """Within what each memory has seen, or up to what the first one predicts."""
-        classes = type(self.family) is Binomial
-        out = etas.copy()
-        if classes and experience[0, 2] > 0 and not self.exact[0]:
-            out[0] = np.clip(etas[0], *squared_odds(*experience[0, :2]))
-        if not classes and self.n < FIRST_ROWS:
-            return out
-        first = self.total[0]
-        bounded = np.clip(np.where(np.isnan(out[0]), 0.0, out[0]), self.eta_low, self.eta_high)
-        reference = first @ bounded / first.sum() if first.sum() > 0 else bounded[0]
-        for m, (low, high, rows) in enumerate(experience):
-            if m > 0 and rows > 0 and not (classes and self.exact[m]):
-                ends = squared_odds(low, high) if classes else self.a_fifth_wider(low, high, rows, reference)
-                out[m] = np.clip(etas[m], min(ends[0], reference), max(ends[1], reference))
-        return out
-
-    def a_fifth_wider(self, low, high, rows, reference):
-        """Of the responses seen and the mean that the first memory predicts; with a link no further than the bounds."""
-        room = 0.2 * (high - low) + (self.y_high - self.y_low) / rows**2
-        mean = float(self.family.mean(reference))
-        ends = np.array([min(low, mean) - room, max(high, mean) + room])
-        if type(self.family) is Gaussian:
-            return ends
-        bounds = self.family.mean(np.array([self.eta_low, self.eta_high]))
-        return np.log(np.clip(ends, *bounds))
 
     @property
     def averages(self):

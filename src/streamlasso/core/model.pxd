@@ -30,10 +30,9 @@ cdef class Engine(Stateful):
     cdef int complete(self, Py_ssize_t n, Record* out) except -1 nogil
     cdef int step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
     cdef double eta_at(self, const double* x) except? -1 nogil
-    cdef double ask(self, const double* x) except? -1 nogil
     cdef int predict_rows(self, Py_ssize_t n, const double* X, double* etas, double* residuals) except -1 nogil
+    cdef double ask(self, const double* x) except? -1 nogil
     cdef void write_model(self, double* model) noexcept nogil
-    cdef void write_outline(self, double* model) noexcept nogil
 
 
 cdef class _Rows:

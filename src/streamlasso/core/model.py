@@ -229,7 +229,7 @@ class Engine(Stateful):
                 self.changes.see(X + i * self.p, y[i], out[i].eta, out[i].loss, weight_of(w, i))
                 learnt = learnt or weight_of(w, i) > 0.0
         if learnt:
-            self.write_outline(self.changes.now)
+            self.write_model(self.changes.now)
         return 0
 
     def wake(self):
@@ -266,10 +266,6 @@ class Engine(Stateful):
     def write_model(self, model):
         """Intercept and coefficients now, into p + 1 numbers."""
         return
-
-    def write_outline(self, model):
-        """About that, right after rows were learnt, for those who look at it every time."""
-        self.write_model(model)
 
     # --- what a person wants to see -----------------------------------------------------------------------------
 

@@ -2,11 +2,10 @@ cimport cython
 
 from streamlasso.core.base.hedge cimport Hedge
 from streamlasso.core.base.buffers cimport Doubles, Pointers
-from streamlasso.core.base.state cimport Stateful
 
 
 @cython.final
-cdef class Average(Stateful):
+cdef class Average:
     cdef readonly Py_ssize_t p, n
     cdef Pointers each, groups
     cdef Hedge hedge
@@ -20,15 +19,13 @@ cdef class Average(Stateful):
     cdef double* gate
     cdef double doubt
     cdef double* scaled
-    # (b0, b), and whether no expert with a weight is left out of it.
+    # (b0, b), and whether it is that of the present weights.
     cdef double* model
-    cdef bint is_whole
+    cdef bint is_current
     cdef signed char* used
 
     cdef void add_up(self) noexcept nogil
-    cdef int outline(self) except -1 nogil
-    cdef int whole(self) except -1 nogil
-    cdef int _add_models(self, double least) except -1 nogil
+    cdef int add_models(self) except -1 nogil
     cdef double weight_of(self, Py_ssize_t m) noexcept nogil
     cdef Py_ssize_t n_active(self) except -1 nogil
     cdef int _write_model_of(self, Py_ssize_t m, Py_ssize_t k, double* only, double* model) except -1 nogil

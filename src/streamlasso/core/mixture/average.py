@@ -10,8 +10,7 @@ The weight of the hypothesis that there is nothing to learn is multiplied by `do
 say little, and what they say against a model takes long to be heard. While all responses are the same, as after the
 first row, nobody knows where zero is, and the ridges count for nothing.
 
-To add up the models of all experts takes a while, and most have next to no weight. Those who look at the model after
-every row look at an outline, which leaves them out; the whole is made when it is asked for.
+The model is added up when it is asked for.
 """
 
 import cython
@@ -19,21 +18,12 @@ import numpy as np
 from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.base.buffers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.base.hedge import Hedge
-from cython.cimports.streamlasso.core.base.state import Stateful
-from cython.cimports.streamlasso.core.base.tape import FINITE, POSITIVE, READ, WRITE
 from cython.cimports.streamlasso.core.mixture.groups.base import Experts, Group
-
-from streamlasso.core.base.state import WITH_INTERCEPT, Column, array, numbers
-
-#: An outline leaves out experts with less than this share of the largest weight.
-OUTLINE = cython.declare(cython.double, 1e-3)
 
 
 @cython.cclass
-class Average(Stateful):
+class Average:
     """The models of experts, averaged by their groups and by a gate over these."""
-
-    STATE = (array("model", WITH_INTERCEPT, exchanged=np.negative), numbers("doubt", Column("doubt")))
 
     def __cinit__(self, p: cython.Py_ssize_t, each: Pointers, groups: Pointers, hedge: Hedge):
         m: cython.Py_ssize_t
@@ -52,7 +42,7 @@ class Average(Stateful):
         self.used = cython.cast(cython.pointer[cython.schar], self.model + p + 1)
         for m in range(each.n):
             self.first[m + 1] = self.first[m] + each.objects[m].n
-        self.is_whole = True
+        self.is_current = False
         self.doubt = 1.0
         self.is_constant = False
         self.restarting = next((g for g, group in enumerate(groups.objects) if group.name == "restarting"), -1)
@@ -62,6 +52,7 @@ class Average(Stateful):
         g: cython.Py_ssize_t
         k: cython.Py_ssize_t
         total: cython.double = 0.0
+        self.is_current = False
         for g in range(self.groups.n):
             self.gate[g] = self.hedge.used[g] * (self.doubt if g == self.nothing else 1.0)
             if self.is_constant and g == self.restarting:
@@ -76,36 +67,20 @@ class Average(Stateful):
                     self.gate[g] * cython.cast(Group, self.groups.at[g]).w[k]
                 )
 
-    def outline(self):
-        """The model of the experts that matter."""
-        e: cython.Py_ssize_t
-        most: cython.double = 0.0
-        for e in range(self.n):
-            most = max(most, self.total[e])
-        self.is_whole = False
-        return self._add_models(OUTLINE * most)
-
-    def whole(self):
-        """The model of all experts."""
-        if self.is_whole:
-            return 0
-        self.is_whole = True
-        return self._add_models(0.0)
-
-    def _add_models(self, least):
-        """Those of experts with at least this weight."""
+    def add_models(self):
+        """(b0, b) of the average, into `model`."""
         e: cython.Py_ssize_t
         g: cython.Py_ssize_t
         k: cython.Py_ssize_t
         m: cython.Py_ssize_t
         used: cython.bint
         weight: cython.double
-        kept: cython.double = 0.0
         shift: cython.double
         scale: cython.double
-        for e in range(self.n):
-            kept += self.total[e] if self.total[e] >= least else 0.0
-            self.scaled[e] = 0.0
+        if self.is_current:
+            return 0
+        self.is_current = True
+        memset(self.scaled, 0, self.n * cython.sizeof(cython.double))
         memset(self.model, 0, (self.p + 1) * cython.sizeof(cython.double))
         for g in range(self.groups.n):
             shift, scale = 0.0, 1.0
@@ -115,8 +90,7 @@ class Average(Stateful):
             self.model[0] += weight * shift
             for k in range(cython.cast(Group, self.groups.at[g]).n):
                 e = cython.cast(Group, self.groups.at[g]).first + k
-                if self.total[e] >= least:
-                    self.scaled[e] += weight / kept * scale * cython.cast(Group, self.groups.at[g]).w[k]
+                self.scaled[e] += weight * scale * cython.cast(Group, self.groups.at[g]).w[k]
         for m in range(self.each.n):
             used = False
             for e in range(self.first[m], self.first[m + 1]):
@@ -162,12 +136,3 @@ class Average(Stateful):
         cython.cast(Experts, self.each.at[m]).add_coef(only, model)
         only[k] = 0.0
         return 0
-
-    def travel(self, tape):
-        """The whole model; what is read is that."""
-        if tape.mode == WRITE:
-            self.whole()
-        tape.doubles(self.model, self.p + 1, FINITE)
-        tape.number(cython.address(self.doubt), POSITIVE)
-        if tape.mode == READ:
-            self.is_whole = True

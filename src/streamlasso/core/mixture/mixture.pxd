@@ -4,7 +4,6 @@ from streamlasso.core.mixture.average cimport Average
 from streamlasso.core.mixture.bounds cimport Bounds
 from streamlasso.core.mixture.calibration cimport Calibration
 from streamlasso.core.model cimport Engine
-from streamlasso.core.mixture.experience cimport Experience
 from streamlasso.core.mixture.groups.base cimport Batch, Judged
 from streamlasso.core.base.hedge cimport Hedge
 from streamlasso.core.mixture.dispersion cimport Noise
@@ -22,7 +21,6 @@ cdef class MixtureLearner(Engine):
     cdef Doubles room
     cdef readonly Hedge hedge
     cdef Noise noise
-    cdef Experience experience
     cdef Average average
     cdef Bounds bounds
     cdef Scaler stream
@@ -65,7 +63,6 @@ cdef class MixtureLearner(Engine):
         self, const double* etas, const double* lags, double* pulls, double* own, double* carried
     ) except? -1 nogil
     cdef double _gated(self, const double* etas) noexcept nogil
-    cdef void _write_calibrated(self, double* model) noexcept nogil
     cdef Py_ssize_t _memory_of(self, Py_ssize_t e) noexcept nogil
     cdef double _mean_eta(self) except? -1 nogil
     cdef int _add_up(self) except -1 nogil

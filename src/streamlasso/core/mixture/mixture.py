@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """Experts of several kinds, averaged in groups, and these averaged by how well they have predicted.
 
-1. every expert predicts the row, no further out than its memory has seen (`experience.py`)
+1. every expert predicts the row
 2. each group (`groups/`) averages its experts, and adds what its last residuals say of the next row (`residuals.py`)
 3. the mixture's eta is the average of the groups by the weights of a gate; a class is then calibrated
 4. gate and groups are updated by the losses of what they averaged, in units of the noise (`dispersion.py`,
@@ -35,7 +35,6 @@ from cython.cimports.streamlasso.core.mixture.average import Average
 from cython.cimports.streamlasso.core.mixture.bounds import Bounds
 from cython.cimports.streamlasso.core.mixture.calibration import Calibration
 from cython.cimports.streamlasso.core.mixture.dispersion import Noise
-from cython.cimports.streamlasso.core.mixture.experience import Experience
 from cython.cimports.streamlasso.core.mixture.groups.base import Batch, Experts, Group, Judged
 from cython.cimports.streamlasso.core.mixture.residuals import N_CHOICES, N_LAGS
 from cython.cimports.streamlasso.core.mixture.selection import Selection, new_sums
@@ -71,8 +70,6 @@ class MixtureLearner(Engine):
 
     STATE = (
         *Noise.STATE,
-        *Experience.STATE,
-        *Average.STATE,
         numbers("lam", Column("all_lam"), Column("all_lam_max"), Column("all_size")),
         numbers("seen", Column("n_seen"), Column("code"), dtype=np.int64),
     )
@@ -101,7 +98,6 @@ class MixtureLearner(Engine):
         self.lends = self.p <= MOST_SHARED and settings["penalty"].l1_ratio == 1.0
         self.asleep = False
         self.bounds = Bounds(self.p, self.family)
-        self.experience = Experience(experts, self.family, self.bounds)
         self.noise = Noise(self.family)
         self.stream = Scaler(self.p)
         self.selection = Selection(self.p, settings["penalty_factor"])
@@ -194,7 +190,6 @@ class MixtureLearner(Engine):
             before = self.n_seen
             self._learn_all(n)
             self.is_summarised = False
-            self.average.outline()
             if self.selection.is_due(before, self.n_seen):
                 self._select()
         self.is_asked = False
@@ -310,16 +305,12 @@ class MixtureLearner(Engine):
     def _see(self, x, y, weight):
         """A row that all experts have learnt."""
         g: cython.Py_ssize_t
-        e: cython.Py_ssize_t
-        self.experience.see(y)
         self.bounds.see(x, y)
         self.stream.add(x, y, weight)
         self.n_seen += 1
         eta: cython.double = self._mean_eta()
         for g in range(self.G):
-            e = cython.cast(Group, self.group.at[g]).see(self.stream, eta, self.n_seen)
-            if e >= 0:
-                self.experience.forget(self._memory_of(e))
+            cython.cast(Group, self.group.at[g]).see(self.stream, eta, self.n_seen)
         return 0
 
     def _mean_eta(self):
@@ -340,6 +331,7 @@ class MixtureLearner(Engine):
         """Look at which features matter, by the sums of one memory."""
         sums: Sums
         m: cython.Py_ssize_t = self._readable()
+        self.average.add_models()
         if m < 0:
             self.selection.look_at(self.average.model + 1, self.n_seen)
             return 0
@@ -485,16 +477,8 @@ class MixtureLearner(Engine):
     def _predict_all(self, row, etas):
         """eta of every expert for a row within the bounds."""
         m: cython.Py_ssize_t
-        n: cython.Py_ssize_t
-        first: cython.Py_ssize_t
-        reference: cython.double = 0.0
         for m in range(self.M):
-            first = self.average.first[m]
-            n = self.average.first[m + 1] - first
-            cython.cast(Experts, self.each.at[m]).predict(row, etas + first)
-            self.experience.hold_back(m, reference, n, etas + first)
-            if m == 0:
-                reference = self.experience.reference(n, self.average.total, etas)
+            cython.cast(Experts, self.each.at[m]).predict(row, etas + self.average.first[m])
         return 0
 
     def _prediction(self, etas, lags, pulls, own, carried):
@@ -521,16 +505,10 @@ class MixtureLearner(Engine):
         return self.bounds.clip_eta(dot(self.G, self.average.gate, etas))
 
     def write_model(self, model):
-        self.average.whole()
-        self._write_calibrated(model)
-
-    def write_outline(self, model):
-        self._write_calibrated(model)
-
-    def _write_calibrated(self, model):
         j: cython.Py_ssize_t
         shift: cython.double = 0.0
         scale: cython.double = 1.0
+        self.average.add_models()
         if self.calibrates:
             self.calibration.linear(cython.address(shift), cython.address(scale))
         for j in range(self.p + 1):
@@ -637,8 +615,6 @@ class MixtureLearner(Engine):
         if tape.mode == WRITE:
             self._summarise()
         self.noise.travel(tape)
-        self.experience.travel(tape)
-        self.average.travel(tape)
         tape.number(cython.address(self.all_lam), PENALTY)
         tape.number(cython.address(self.all_lam_max), PENALTY)
         tape.number(cython.address(self.all_size), PENALTY)
@@ -663,5 +639,4 @@ class MixtureLearner(Engine):
         if tape.mode == READ:
             self.is_asked = False
             self.is_summarised = True
-            self.average.is_constant = not self.stream.y_scatter > 0.0
-            self.average.add_up()
+            self._add_up()

@@ -12,15 +12,12 @@ cdef enum:
     LEVEL = 3
     N_LAGS = 4
 
-#: The rules, of which the first are learnt, what the gate chooses from (nothing, or one of them), and the features of
-#: the long one.
+#: The rules, what the gate chooses from (nothing, or one of them), and the features of the long one.
 cdef enum:
     SHORT = 0
     LONG = 1
-    N_LEARNT = 2
-    PERSISTENCE = 2
-    N_RULES = 3
-    N_CHOICES = 4
+    N_RULES = 2
+    N_CHOICES = 3
     N_FEATURES = 5
 
 

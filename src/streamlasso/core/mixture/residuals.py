@@ -6,7 +6,6 @@ residual e_t of the mixture's own prediction (`Family.residual_at`), small regre
 
     short   o = theta z,   z = e_{t-1}                                                                    r = .99
     long    o = theta'z,   z = (e_{t-1}, e_{t-2}, f_{t-1}, level(y_{t-1}) - mean, eta_t - mean)           r = .998
-    last    o = level(y_{t-1}) - eta_t: persistence, for all families but classes
 
 where f is a fading mean of e and `level` the response on the scale of eta. For numbers, counts and positive responses e
 is on the scale of eta and is itself what a rule predicts, by recursive least squares in which outliers weigh less
@@ -21,9 +20,7 @@ ratios, which has a scale of its own: CLASS_PRIOR I is added to A. (The same New
 works, and explodes on three of eight simulated streams.)
 
 A gate decides whether any of this is used: the weights of nothing and of the rules (`hedge.py`), which start at
-GATE_PRIOR and return to that by GATE_SHARE per row. Where residuals say nothing, the gate stays closed. Persistence is
-for levels that jump, where all that was learnt is wrong until the experts have seen some rows: about five rows on which
-it alone is right give it most of the weight.
+GATE_PRIOR and return to that by GATE_SHARE per row. Where residuals say nothing, the gate stays closed.
 
 The offset is linear in eta, so that the model stays linear: the lags move its intercept, the last feature of a long
 rule scales its coefficients (`linear`). For rows further ahead the residuals are not known: `expect` puts their
@@ -44,9 +41,8 @@ FIRST_OFFSET = cython.declare(cython.Py_ssize_t, 20)
 PRIOR_ROWS = cython.declare(cython.double, 20.0)
 #: The precision of theta before the first row: its deviation is about 3, a ratio of odds of 20.
 CLASS_PRIOR = cython.declare(cython.double, 0.1)
-#: Of nothing, short, long and persistence. The last is rarely right, and costs next to nothing where it is not.
-GATE_PRIOR = (0.8, 0.1, 0.099, 0.001)
-NO_PERSISTENCE = (0.8, 0.1, 0.1, 0.0)
+#: Of nothing, short and long.
+GATE_PRIOR = (0.8, 0.1, 0.1)
 GATE_SHARE = 0.001
 SHORT_DECAY = cython.declare(cython.double, 0.99)
 LONG_DECAY = cython.declare(cython.double, 0.998)
@@ -65,18 +61,18 @@ class Carry(Stateful):
     """The rules, their gate, and the residuals that the next offset is made of."""
 
     STATE = (
-        array("A", N_LEARNT, N_FEATURES, N_FEATURES),
-        array("B", N_LEARNT, N_FEATURES),
-        array("theta", N_LEARNT, N_FEATURES),
+        array("A", N_RULES, N_FEATURES, N_FEATURES),
+        array("B", N_RULES, N_FEATURES),
+        array("theta", N_RULES, N_FEATURES),
         array("lags", N_LAGS, exchanged=_exchanged),
         numbers("means", Column("level_mean", complement), Column("eta_mean", np.negative)),
         numbers("seen", Column("n_seen"), dtype=np.int64),
     )
 
-    def __cinit__(self, family, persists: cython.bint = True):
+    def __cinit__(self, family):
         self.family = family
         self.scaled = family.has_scale
-        self.hedge = Hedge(GATE_PRIOR if self.scaled and persists else NO_PERSISTENCE, 1.0, GATE_SHARE)
+        self.hedge = Hedge(GATE_PRIOR, 1.0, GATE_SHARE)
         self.gate = self.hedge.used
 
     # --- the offset ---------------------------------------------------------------------------------------------
@@ -98,7 +94,7 @@ class Carry(Stateful):
         shift[0] = self.offset(self.lags, 0.0)
         scale[0] = 1.0
         if self.n_seen >= FIRST_OFFSET:
-            scale[0] += self.gate[LONG + 1] * self.theta[LONG][N_FEATURES - 1] - self.gate[PERSISTENCE + 1]
+            scale[0] += self.gate[LONG + 1] * self.theta[LONG][N_FEATURES - 1]
 
     def expect(self, lags, eta):
         """The residuals as they would be after a row whose response is its predicted mean."""
@@ -115,8 +111,6 @@ class Carry(Stateful):
         """The offset of one rule."""
         i: cython.Py_ssize_t
         total: cython.double = 0.0
-        if h == PERSISTENCE:
-            return (z[3] + self.level_mean) - (z[4] + self.eta_mean)
         for i in range(N_FEATURES if h == LONG else 1):
             total += self.theta[h][i] * z[i]
         return total
@@ -153,7 +147,7 @@ class Carry(Stateful):
         z: cython.double[N_FEATURES]
         self._features(lags, eta, z)
         self.n_seen += 1
-        for h in range(N_LEARNT):
+        for h in range(N_RULES):
             self._learn_rule(h, y, eta, weight * trust, residual, z)
             self._solve(h)
         self._advance(self.lags, y, eta, trust)
@@ -208,9 +202,9 @@ class Carry(Stateful):
             self.theta[h][i] /= L[i][i]
 
     def travel(self, tape):
-        tape.doubles(self.A[0][0], N_LEARNT * N_FEATURES * N_FEATURES, FINITE)
-        tape.doubles(self.B[0], N_LEARNT * N_FEATURES, FINITE)
-        tape.doubles(self.theta[0], N_LEARNT * N_FEATURES, FINITE)
+        tape.doubles(self.A[0][0], N_RULES * N_FEATURES * N_FEATURES, FINITE)
+        tape.doubles(self.B[0], N_RULES * N_FEATURES, FINITE)
+        tape.doubles(self.theta[0], N_RULES * N_FEATURES, FINITE)
         tape.doubles(self.lags, N_LAGS, FINITE)
         tape.number(cython.address(self.level_mean), FINITE)
         tape.number(cython.address(self.eta_mean), FINITE)

@@ -40,9 +40,9 @@ class Parts:
         """An average of `n` experts from `first` on."""
         self.groups.append(Group(name, first, n, prior, self.carry() if carries else None))
 
-    def carry(self, persists: bool = True) -> Carry | None:
+    def carry(self) -> Carry | None:
         """What last residuals say, where they may and an intercept can move by it."""
-        return Carry(self.family, persists) if self.tuner.carry and self.settings["fit_intercept"] else None
+        return Carry(self.family) if self.tuner.carry and self.settings["fit_intercept"] else None
 
 
 class Views:

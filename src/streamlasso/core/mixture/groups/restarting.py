@@ -92,7 +92,7 @@ def join(parts):
     ridges = [Ridge(columns, parts.settings, scratch or Doubles(size)) for _ in range(n)]
     for ridge in ridges:
         parts.add(ridge)
-    parts.groups.append(Restarting("restarting", first, n, PRIOR, parts.carry(persists=False), ridges, parts.family))
+    parts.groups.append(Restarting("restarting", first, n, PRIOR, parts.carry(), ridges, parts.family))
 
 
 #: Ridges forget nothing but when they begin.

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -27,7 +28,6 @@ from streamlasso import RAPRegressor, families
 from streamlasso.keyed import KeyedRegressor
 from streamlasso.spark import api, columns, learn, models
 from streamlasso.spark.page import Events, Pages, Results
-from streamlasso.spark.text import from_text, to_text
 
 P = 20
 FEATURES = [f"x{j}" for j in range(P)]
@@ -74,8 +74,8 @@ class WithoutModel(api._Processor):
         if before is None:
             data = os.urandom(max(8, self._key_bytes * len(set(events.keys))))
         else:
-            data = os.urandom(8) + from_text(before[1])[8:]
-        self._state.update(("", to_text(data), "", "", "", 0))
+            data = os.urandom(8) + b64decode(before[1])[8:]
+        self._state.update(("", b64encode(data).decode(), "", "", "", 0))
         results = Results(events.keys, events.ids)
         results.prediction = results.loss = results.baseline = events.y.tolist()
         yield self._row(results, [0.0] * len(columns.NOTES))

@@ -250,7 +250,6 @@ def _pages():
     try:
         from streamlasso.spark.job import Job
         from streamlasso.spark.page import Events, Pages, State
-        from streamlasso.spark.text import from_text, to_text
     except ImportError:
         return
     job = Job(RAPRegressor(tuner="logrms"), ("a", "b", "c"), wait_ms=1000)
@@ -265,7 +264,7 @@ def _pages():
     state, _ = pages.learn(None, events(0, 20))
 
     def joined(parts) -> bytes:
-        pieces = [as_text(parts[0]), keyed_bytes(parts[1:6]), *parts[6:9]]
+        pieces = [as_text(parts[0]), keyed_bytes(parts[1:6]), *parts[6:8], as_text(parts[8])]
         return b"".join(struct.pack("<Q", len(piece)) + piece for piece in pieces)
 
     def load(data):
@@ -276,13 +275,13 @@ def _pages():
             at += 8 + n
         if len(pieces) != 5:
             raise ValueError("not five pieces")
-        return State(pieces[0].decode(), *(from_text(to_text(piece)) for piece in pieces[1:]), 0)
+        return State(pieces[0].decode(), *pieces[1:4], pieces[4].decode(), 0)
 
     def use(state):
         pages.learn(state, events(20, 5))
         pages.expire(state, 10**6)
 
-    parts = [json.loads(state.settings), *keyed_parts(state.models), state.marks, state.ids, state.waiting]
+    parts = [json.loads(state.settings), *keyed_parts(state.models), state.marks, state.ids, json.loads(state.waiting)]
     yield Kind("page", parts, joined, load, use)
 
 

@@ -5,7 +5,6 @@ import io
 
 import numpy as np
 import pytest
-from pyarrow import parquet
 
 from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork
@@ -84,15 +83,10 @@ def _blocks(out):
 
 def test_figures_and_the_page_are_there(study):
     out = study[0] / "out"
-    for name in ("fmri-contrasts", "fmri-lam", "fmri-delays"):
+    for name in ("fmri-contrasts", "fmri-lam"):
         assert (out / "fmri" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     page = (out / "index.html").read_text()
     assert "Application: fMRI, 3 subjects, 4 regions" in page
-    delays = parquet.read_table(out / "fmri" / "delays.parquet").to_pylist()
-    at_five = [row for row in delays if row["delay"] == 5.0]
-    means = [row for row in _blocks(out) if (row["measure"], row["subject"]) == ("lam", "all")]
-    everyone = {row["setting"]: float(row["detrended"]) for row in means}
-    assert {row["setting"]: pytest.approx(row["contrast"]) for row in at_five} == everyone
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso
 from streamlasso import RAPRegressor, progressive
 from streamlasso.families import Binomial, Gaussian
 from streamlasso.reproduce import offline
-from streamlasso.reproduce.offline import cross_validated_lam, fixed, lam_path, regimes, restarted, stepwise
+from streamlasso.reproduce.offline import cross_validated_lam, fixed, lam_path, regimes, stepwise
 from streamlasso.simulate import simulate
 from streamlasso.tuners import Fixed
 from support.peers import sparse_logistic
@@ -84,19 +84,3 @@ def test_steps_of_lam_leave_the_memory_alone():
         same = fixed(stream, lam, 0.95)
         np.testing.assert_allclose(run.coef[rows], same.coef[rows], atol=1e-9)
         np.testing.assert_allclose(run.loss[rows][1:], same.loss[rows][1:], atol=1e-9)
-
-
-def test_a_restarted_learner_knows_nothing_of_the_regimes_before():
-    stream = simulate(1, lengths=(40, 40, 40))
-    _, middle, _ = regimes(stream)
-    alone = RAPRegressor(memory=1.0, tuner=Fixed(0.1)).fit(stream.X[middle], stream.y[middle])
-    run = restarted(stream, [0.2, 0.1, 0.3], wait=5, power=0.0)
-    np.testing.assert_allclose(run.coef[middle][-1], alone.coef_, atol=1e-9)
-
-
-def test_a_restarted_learner_is_empty_at_first_and_its_lam_falls_to_the_chosen_one():
-    stream = simulate(1, lengths=(40, 40, 40))
-    run = restarted(stream, [0.01, 0.01, 0.01], wait=6, power=1.0)
-    for rows in regimes(stream):
-        assert not run.coef[rows][:5].any()
-        np.testing.assert_allclose(run.lam[rows][5:], 0.01 * 40 / np.arange(6, 41))

@@ -13,7 +13,7 @@ from streamlasso.reproduce.smbo import smbo_lam
 @pytest.mark.parametrize("setting", [{}, {"r": 0.95, "looks": 4}])
 @pytest.mark.parametrize("i", [0, 1])
 def test_ten_evaluations_come_near_the_best_of_a_fine_grid(i, setting):
-    stream = draw(i, 0, "dense-sparse-dense", "fixed", "gaussian")
+    stream = draw(i, 0, "dense-sparse-dense", "gaussian")
     lam_max, losses = criterion(stream.X, stream.y, stream.family, **setting)
     grid = losses(np.geomspace(1, LEAST_SHARE, 100) * lam_max)
     found = losses(np.array([smbo_lam(stream.X, stream.y, stream.family, **setting)]))[0]
@@ -22,7 +22,7 @@ def test_ten_evaluations_come_near_the_best_of_a_fine_grid(i, setting):
 
 
 def test_the_search_is_the_same_each_time():
-    stream = draw(0, 0, "sparse-dense-sparse", "fixed", "gaussian")
+    stream = draw(0, 0, "sparse-dense-sparse", "gaussian")
     one, same = (smbo_lam(stream.X, stream.y, stream.family) for _ in range(2))
     assert one == same
 

@@ -18,10 +18,8 @@ from streamlasso.reproduce.lasso_pieces import (
     MEMORY,
     N_ROWS,
     ONE_KNOT,
-    PAIR,
     POINT,
-    RESTLESS,
-    UNDER_WAY,
+    SEVERAL,
     UPDATED,
     Pieces,
     draw,
@@ -131,9 +129,9 @@ def kink(below, above, rise=0.0):
     ("found", "step", "start", "expected"),
     [
         (Pieces(np.array([0.0, 2.0]), np.array([-1.0]), np.array([1.0]), np.zeros((2, 1))), 0.5, 0.3, POINT),
-        (Pieces(np.array([0.0, 2.0]), np.array([-1.0]), np.array([1.0]), np.zeros((2, 1))), 1e-4, 0.3, UNDER_WAY),
-        (Pieces(np.array([0.0, 2.0]), np.array([-1.0]), np.array([1.0]), np.zeros((2, 1))), 2.5, 0.3, RESTLESS),
-        (kink(-1.0, 1.0), 0.25, 0.4, PAIR),
+        (Pieces(np.array([0.0, 2.0]), np.array([-1.0]), np.array([1.0]), np.zeros((2, 1))), 1e-4, 0.3, POINT),
+        (Pieces(np.array([0.0, 2.0]), np.array([-1.0]), np.array([1.0]), np.zeros((2, 1))), 2.5, 0.3, SEVERAL),
+        (kink(-1.0, 1.0), 0.25, 0.4, ONE_KNOT),
         (kink(-1.0, 2.0), 0.125, 0.4, ONE_KNOT),
         (kink(1.0, 1.0), 0.125, 1.9, POINT),
     ],
@@ -170,7 +168,7 @@ def test_summary_is_counted_from_the_tables():
     assert line.turns == pytest.approx(1 / 3)
     assert (line.limit, line.limit_low) == (0.05, 0.0)
     assert (line.point, line.one_knot, line.width) == (pytest.approx(1 / 3), pytest.approx(2 / 3), 0.3)
-    assert "| 0.1 | 33.3 % | 66.7 % | 33.3 % | 0 % | 0 % | 66.7 % | 0.3 | 0 % |" in as_markdown([line], 3, 0)
+    assert "| 0.1 | 33.3 % | 66.7 % | 33.3 % | 66.7 % | 0.3 | 0 % |" in as_markdown([line], 3, 0)
 
 
 def test_a_part_has_every_draw_under_every_gradient():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from cyclopts import App, Parameter
 
@@ -56,17 +55,12 @@ def stationary(*, draws: Draws = DRAWS) -> None:
 
 
 @reproduce.command
-def nonstationary(*, draws: Draws = DRAWS, lengths: Literal["fixed", "random"] = "fixed") -> None:
+def nonstationary(*, draws: Draws = DRAWS) -> None:
     """Regimes that alternate: RAP and ours against cross-validation and Bayesian optimisation. The paper's table.
 
     Example: streamlasso reproduce nonstationary --n 20 --out reproduce
-
-    Parameters
-    ----------
-    lengths
-        Regimes of 100 rows, as in the paper, or of 60 to 150 at random, so that no schedule is favoured.
     """
-    _reproduce(["nonstationary" if lengths == "fixed" else "nonstationary-random"], draws)
+    _reproduce(["nonstationary"], draws)
 
 
 @reproduce.command

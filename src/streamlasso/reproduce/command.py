@@ -1,6 +1,6 @@
 """The paper's empirical section: run the studies, draw their figures, write one page.
 
-out/stationary, out/nonstationary, out/nonstationary-random, out/theory
+out/stationary, out/nonstationary, out/theory
     parts/ (what is computed so far), tables (Parquet), summary.csv, summary.md, figures (PNG and SVG), run.json
 out/index.html
     the summaries and figures of all complete studies, with their settings and versions
@@ -10,55 +10,29 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from streamlasso.reproduce import (
-    nonstationary,
-    nonstationary_figures,
-    stationary,
-    stationary_figures,
-    theory,
-    theory_figures,
-)
-from streamlasso.reproduce.axes import Figures
-from streamlasso.reproduce.page import write_index, write_study
+from streamlasso.reproduce import nonstationary, stationary, theory
+from streamlasso.reproduce.page import Figures, write_index, write_study
 from streamlasso.reproduce.parts import Job, claim, refuse_numbers, run_jobs
 
 
-@dataclass(frozen=True)
-class Study:
-    """A study on its way from draws to the page.
+class Study(Protocol):
+    """A study on its way from draws to the page: a module with these functions."""
 
-    plan(n, seed) : its parts
-    summarise(folder, parts, n, seed) : writes the tables and the summary; the records of the summary
-    figures(folder, records) : drawn from the tables
-    """
+    def plan(self, n: int, seed: int) -> list[Job]:
+        """Its parts."""
 
-    plan: Callable[[int, int], list[Job]]
-    summarise: Callable[[Path, Sequence[Job], int, int], Sequence[Any]]
-    figures: Callable[[Path, Any], Figures]
-    settings: dict[str, Any] = field(default_factory=dict)
+    def summarise(self, folder: Path, planned: Sequence[Job], n: int, seed: int) -> Sequence[Any]:
+        """Writes the tables and the summary; the records of the summary."""
+
+    def figures(self, folder: Path, records: Any) -> Figures:
+        """Drawn from the tables."""
 
 
-def _nonstationary(lengths: str) -> Study:
-    return Study(
-        partial(nonstationary.plan, lengths=lengths),
-        partial(nonstationary.summarise, lengths=lengths),
-        partial(nonstationary_figures.figures, lengths=lengths),
-        {"lengths": lengths},
-    )
-
-
-STUDIES = {
-    "stationary": Study(stationary.plan, stationary.summarise, stationary_figures.figures),
-    "nonstationary": _nonstationary("fixed"),
-    "nonstationary-random": _nonstationary("random"),
-    "theory": Study(theory.plan, theory.summarise, theory_figures.figures),
-}
+STUDIES: dict[str, Study] = {"stationary": stationary, "nonstationary": nonstationary, "theory": theory}
 
 
 def reproduce(
@@ -85,7 +59,7 @@ def reproduce(
     """
     plans = planned(names, n, seed, jobs)
     for name in names:
-        claim(out / name, seed=seed, **STUDIES[name].settings)
+        claim(out / name, seed=seed)
         _warn_if_fewer(out / name, n)
     parts = [(out / name, job) for name, plan in plans.items() for job in plan]
     # Draw by draw through all studies, so that the remaining time can be estimated from the time so far.
@@ -93,19 +67,16 @@ def reproduce(
     for name, plan in plans.items():
         study = STUDIES[name]
         records = study.summarise(out / name, plan, n, seed)
-        write_study(out / name, study.figures(out / name, records), dict(n=n, seed=seed, **study.settings))
+        write_study(out / name, study.figures(out / name, records), dict(n=n, seed=seed))
     write_index(out)
     return {name: (out / name / "summary.md").read_text(encoding="utf-8") for name in names}
 
 
 def planned(names: Sequence[str], n: int, seed: int, jobs: int) -> dict[str, list[Job]]:
-    """The parts of each study; an error if a number or a name is wrong, or a package is missing."""
+    """The parts of each study; an error if a number is wrong, or a package is missing."""
     refuse_numbers(n, jobs)
     if seed < 0:
         raise ValueError(f"seed={seed} is negative: use 0 or more")
-    unknown = [name for name in names if name not in STUDIES]
-    if unknown:
-        raise ValueError(f"{', '.join(unknown)}: unknown; the studies are {', '.join(STUDIES)}")
     return {name: STUDIES[name].plan(n, seed) for name in names}
 
 

@@ -115,8 +115,8 @@ def as_markdown(records: Sequence[LearnerSummary], heading: str) -> str:
         "row; standard errors in brackets. Then the loss minus that of Stepwise on the same draws, with its 95 %\n"
         "interval, and the loss above the noise floor as a share of that of Stepwise. Each learner is shown at the\n"
         "setting of the smallest mean loss on these draws: that favours those with many settings, Stepwise among\n"
-        "them, and the intervals do not allow for it. summary.csv has all settings. CV, SMBO and hindsight have seen\n"
-        "the responses to come; Stepwise and Told also know the change points. Stepwise is shown at its setting of\n"
+        "them, and the intervals do not allow for it. summary.csv has all settings. CV and SMBO have seen\n"
+        "the responses to come; Stepwise also knows the change points. Stepwise is shown at its setting of\n"
         "best F too, if that is another: compare supports with that one.\n"
     )
     head = ("learner", "setting", "loss", "F", "loss - Stepwise", "above the floor")

@@ -44,8 +44,8 @@ from streamlasso.tuners import LARS, SGD, LogRMS
 R, STEP = 0.95, 0.025
 #: Time points whose lam still depends on the initial one: one length of the memory.
 WARM_UP = 20
-#: Haemodynamic delay in seconds, and the delays of the figure.
-DELAY, DELAYS = 5.0, np.arange(0.0, 30.5, 1.0)
+#: Haemodynamic delay in seconds.
+DELAY = 5.0
 #: What the paper says of emotion blocks: measure -> the sign of the difference.
 MEASURES = {"lam": -1, "density": 1}
 #: An edge that just appears or vanishes can be there by rounding alone.
@@ -145,11 +145,10 @@ def run_fmri(data: Path, out: Path, tr: float = 0.72, start: float = 0.72, task:
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / "blocks.csv", as_csv(contrasts).encode())
     write_table(folder / "lam.parquet", _lam_table(lams, seconds, subjects, task))
-    write_table(folder / "delays.parquet", _delay_table(lams, seconds, subjects, task))
     summary = _summary(contrasts, subjects, task)
     write_whole(folder / "summary.md", summary.encode())
     settings = dict(**asdict(task), tr=design.tr, start=design.start, r=R)
-    write_study(folder, figures(folder, list(subjects[0].events), len(subjects), task.delay), settings)
+    write_study(folder, figures(folder, list(subjects[0].events), len(subjects)), settings)
     write_index(out)
     return summary
 
@@ -195,19 +194,15 @@ def _density(edges: Edges) -> np.ndarray:
     return np.bincount(there, minlength=edges.n_times) / (edges.n_nodes * (edges.n_nodes - 1) / 2)
 
 
-def _design(seconds: np.ndarray, subjects: Sequence[Subject], task: Task, delay: float) -> np.ndarray:
-    """1 in emotion blocks, -1 in neutral ones, of the time points that are compared."""
-    conditions = _conditions(seconds, subjects, delay)
-    return (conditions == task.emotion).astype(float) - (conditions == task.neutral)
-
-
 def _conditions(seconds: np.ndarray, subjects: Sequence[Subject], delay: float) -> np.ndarray:
     return conditions_of(seconds, subjects[0].events, delay)[WARM_UP:]
 
 
 def _contrasts(measured: Measured, seconds: np.ndarray, subjects: Sequence[Subject], task: Task) -> list[BlockContrast]:
     """Of each setting and measure: one per subject, then one for all."""
-    design = _design(seconds, subjects, task, task.delay)
+    conditions = _conditions(seconds, subjects, task.delay)
+    #: 1 in emotion blocks, -1 in neutral ones, of the time points that are compared.
+    design = (conditions == task.emotion).astype(float) - (conditions == task.neutral)
     late = {key: values[:, WARM_UP:] for key, values in measured.items()}
     #: (shift, subject), lower where the paper is right.
     claimed = {key: -MEASURES[key[1]] * shifted(relative(values), design) for key, values in late.items()}
@@ -249,22 +244,6 @@ def _lam_table(
         columns = dict(t=np.arange(len(mean)), seconds=seconds, mean=mean, low=mean - error, high=mean + error)
         parts.append(pyarrow.table({"setting": [name] * len(mean), **columns, "condition": conditions}))
     return pyarrow.concat_tables(parts)
-
-
-def _delay_table(
-    lams: Mapping[str, np.ndarray], seconds: np.ndarray, subjects: Sequence[Subject], task: Task
-) -> pyarrow.Table:
-    """The contrast of all subjects by the assumed delay, with quantiles over the shifts of the design."""
-    rows = []
-    for name, lam in lams.items():
-        scaled = relative(lam[:, WARM_UP:])
-        for delay in DELAYS:
-            contrasts = shifted(scaled, _design(seconds, subjects, task, float(delay))).mean(axis=1)
-            low, high = np.quantile(contrasts, [0.05, 0.95])
-            rows.append(
-                dict(setting=name, delay=float(delay), contrast=float(contrasts[0]), low=float(low), high=float(high))
-            )
-    return pyarrow.Table.from_pylist(rows)
 
 
 # --- summary ----------------------------------------------------------------------------------------------------------

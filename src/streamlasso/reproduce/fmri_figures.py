@@ -14,13 +14,12 @@ from pyarrow import parquet
 from streamlasso.network.imaging.events import Event
 from streamlasso.report.colours import GREY as BAND
 from streamlasso.report.network.figures import draw_lam_on
-from streamlasso.reproduce.axes import Figures
+from streamlasso.reproduce.page import Figures
 
 
-def figures(folder: Path, events: list[Event], n_subjects: int, delay: float) -> Figures:
-    """From blocks.csv, lam.parquet and delays.parquet."""
+def figures(folder: Path, events: list[Event], n_subjects: int) -> Figures:
+    """From blocks.csv and lam.parquet."""
     lams = "Mean lam of all subjects over time, on the blocks as they were shown"
-    delays = "The difference between blocks, by the assumed delay; grey: 90 % of all shifts of the design"
     contrasts = (
         "Emotion less neutral blocks, with 90 % intervals by shifts of the design: thick alone, thin corrected for all "
         "contrasts; grey: subjects. The paper's claim is the shaded side"
@@ -28,7 +27,6 @@ def figures(folder: Path, events: list[Event], n_subjects: int, delay: float) ->
     return {
         "fmri-contrasts": (draw_contrasts(folder), contrasts),
         "fmri-lam": (draw_lams(folder, events, n_subjects), lams),
-        "fmri-delays": (draw_delays(folder, delay), delays),
     }
 
 
@@ -90,28 +88,4 @@ def draw_lams(folder: Path, events: list[Event], n_subjects: int) -> Figure:
             axes.set_xlabel("")
     handles = panels[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper left", ncols=5, frameon=False, fontsize="small")
-    return figure
-
-
-def draw_delays(folder: Path, delay: float) -> Figure:
-    """One panel per setting: the contrast by the assumed delay, against the shifts of the design."""
-    rows = parquet.read_table(folder / "delays.parquet").to_pylist()
-    settings = list(dict.fromkeys(row["setting"] for row in rows))
-    figure = Figure(figsize=(8, 1.55 * len(settings) + 0.8), layout="constrained")
-    panels = figure.subplots(len(settings), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-    for axes, name in zip(panels, settings, strict=True):
-        mine = [row for row in rows if row["setting"] == name]
-        x = np.array([row["delay"] for row in mine])
-        contrast, low, high = (100 * np.array([row[key] for row in mine]) for key in ("contrast", "low", "high"))
-        axes.fill_between(x, low, high, color=BAND, alpha=0.5, linewidth=0, label="90 % of all shifts of the design")
-        axes.plot(x, contrast, color="black", linewidth=1.5, label="the design as it was")
-        axes.axhline(0, color="black", linewidth=0.6)
-        axes.axvline(delay, color="#e69f00", linewidth=1.2, linestyle="--", label=f"the delay tested, {delay:g} s")
-        axes.set_title(name, loc="left", fontsize="small")
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[-1].set_xlabel("delay from a block to lam (s)")
-    figure.supylabel("emotion less neutral (% of mean lam)", fontsize="small")
-    figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3, frameon=False, fontsize="small"
-    )
     return figure

@@ -23,9 +23,8 @@ EXACT, UPDATED, DIAGONAL = "exact", "exact, with the new row", "diagonal"
 GRADIENTS = (EXACT, UPDATED, DIAGONAL)
 #: How often G is applied, how many of the last lams are looked at, and the share of lam_max that is no movement.
 N_ITERATIONS, N_LAST, STILL = 2000, 64, 1e-9
-#: Where G may end: at a point, or still on the way there; across one knot, between two lams or more; elsewhere.
-POINT, UNDER_WAY, PAIR, ONE_KNOT, RESTLESS = "point", "under_way", "pair", "one_knot", "restless"
-OUTCOMES = (POINT, UNDER_WAY, PAIR, ONE_KNOT, RESTLESS)
+#: Where G may end: at a point, or on the way there; to and fro across one knot; over several.
+POINT, ONE_KNOT, SEVERAL = OUTCOMES = ("point", "one_knot", "several")
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,14 +149,9 @@ def iterated(found: Pieces, steps: np.ndarray, start: float, n: int = N_ITERATIO
 
 def outcome(found: Pieces, last: np.ndarray) -> str:
     """One of the `OUTCOMES`, from the last lams."""
-    moves = np.diff(last)
-    if abs(moves[-1]) <= STILL * found.lam_max:
+    moves, pieces_visited = np.diff(last), np.ptp(found.where(last))
+    still = abs(moves[-1]) <= STILL * found.lam_max
+    slowing = pieces_visited == 0 and abs(moves[-1]) < abs(moves[0])
+    if still or slowing or (moves > 0).all() or (moves < 0).all():
         return POINT
-    where = found.where(last)
-    if np.ptp(where) == 0:
-        return UNDER_WAY if abs(moves[-1]) < abs(moves[0]) else RESTLESS
-    if (moves > 0).all() or (moves < 0).all():
-        return UNDER_WAY
-    if np.ptp(where) > 1:
-        return RESTLESS
-    return PAIR if abs(last[-1] - last[-3]) <= STILL * found.lam_max else ONE_KNOT
+    return ONE_KNOT if pieces_visited == 1 else SEVERAL

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from streamlasso import RAPRegressor, progressive
-from streamlasso.reproduce.offline import Run, cross_validated_lam, fixed, regimes, restarted, stepwise
+from streamlasso.reproduce.offline import Run, cross_validated_lam, fixed, regimes, stepwise
 from streamlasso.reproduce.smbo import smbo_lam
 from streamlasso.simulate import Stream
 from streamlasso.tuners import LARS, SGD, LogRMS, Mixture
@@ -19,8 +19,6 @@ WARM_UP = 20
 Named = tuple[str, str, Run]
 FLOOR, ALL_FEATURES = "noise floor", "all features"
 STEPWISE, FIXED, SMBO = "Stepwise (CV)", "Fixed (CV)", "Fixed (SMBO)"
-RESTARTED = "Told when to restart (CV)"
-BEST_FIXED, BEST_STEPWISE = "Fixed (hindsight)", "Stepwise (hindsight)"
 RAP, APPROXIMATE, NORMALISED = "RAP", "RAP (approximate)", "LARS"
 PRINTED, ALGORITHM_1 = "RAP, the paper's r and step", "RAP, Algorithm 1 as printed"
 LOG_RMS, LOG_RMS_DEFAULT = "LogRMS, best r", "LogRMS, its default r"
@@ -34,10 +32,6 @@ SMBO_MEMORY = {"gaussian": 0.93, "binomial": 0.97}
 LOOKS = 4
 #: The memory of LogRMS where none is given.
 LOG_RMS_MEMORY = 0.99
-#: Restarted: lam (n/t)^power.
-POWERS = (0.0, 0.5, 1.0)
-#: The lams of hindsight, for Gaussian and for binomial responses.
-GRIDS = {"gaussian": np.geomspace(0.01, 1.0, 9), "binomial": np.geomspace(0.01, 0.2, 7)}
 #: Step sizes, for Gaussian and for binomial responses: they have units. The best ones are inside.
 SGD_STEPS = {"gaussian": (0.001, 0.0025, 0.005, 0.01), "binomial": (0.00001, 0.00003, 0.0001, 0.0003)}
 LARS_STEPS = {"gaussian": (0.005, 0.01, 0.025, 0.05), "binomial": (0.0001, 0.0003, 0.001, 0.003)}
@@ -73,8 +67,6 @@ def _cross_validated(stream: Stream) -> Iterator[Named]:
         weighted = [cross_validated_lam(X[rows], y[rows], family, r=r, looks=LOOKS) for rows in regimes(stream)]
         yield STEPWISE, f"r={r}, weighted", stepwise(stream, weighted, r)
         yield FIXED, f"r={r}, weighted", fixed(stream, cross_validated_lam(X, y, family, r=r, looks=LOOKS), r)
-    for power in POWERS:
-        yield RESTARTED, f"power={power}", restarted(stream, lams, power=power)
 
 
 def _smbo(stream: Stream) -> Iterator[Named]:
@@ -84,24 +76,6 @@ def _smbo(stream: Stream) -> Iterator[Named]:
         yield SMBO, f"r={r}", fixed(stream, lam, r)
     r = SMBO_MEMORY[stream.family.name]
     yield SMBO, f"r={r}, weighted", fixed(stream, smbo_lam(X, y, family, r=r, looks=LOOKS), r)
-
-
-def _hindsight(stream: Stream) -> Iterator[Named]:
-    """Every lam of a grid; and for each regime the one with the lowest loss in it, known only in hindsight."""
-    for r in BEST_MEMORIES[stream.family.name]:
-        runs = [fixed(stream, float(lam), r) for lam in GRIDS[stream.family.name]]
-        for run in runs:
-            yield BEST_FIXED, f"r={r}, lam={run.lam[0]:.2g}", run
-        yield BEST_STEPWISE, f"r={r}", _best_in_each_regime(stream, runs)
-
-
-def _best_in_each_regime(stream: Stream, runs: Sequence[Run]) -> Run:
-    chosen = [(_best_over(runs, max(rows.start, WARM_UP), rows.stop), rows) for rows in regimes(stream)]
-    return Run(*(np.concatenate([run[k][rows] for run, rows in chosen]) for k in range(len(Run._fields))))
-
-
-def _best_over(runs: Sequence[Run], start: int, stop: int) -> Run:
-    return min(runs, key=lambda run: run.loss[start:stop].sum())
 
 
 # --- online -----------------------------------------------------------------------------------------------------------
@@ -152,7 +126,6 @@ GROUPS: dict[str, Callable[[Stream], Iterator[Named]]] = {
     "truth": _truth,
     "cross-validation": _cross_validated,
     "smbo": _smbo,
-    "hindsight": _hindsight,
     "rap": _rap,
     "lars": _lars,
     "log-rms": _log_rms,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,25 +10,18 @@ import pyarrow
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogLocator
-from pyarrow import parquet
 
-from streamlasso.report.axes import frame, plain_numbers
+from streamlasso.report.axes import TITLE, frame, log_scale
 from streamlasso.report.colours import DARK, GREY, LIGHT
-from streamlasso.reproduce.axes import REGRESSIONS, Figures
 from streamlasso.reproduce.comparison import LearnerSummary
-from streamlasso.reproduce.learners import (
-    APPROXIMATE,
-    FIXED,
-    FLOOR,
-    LOG_RMS,
-    MIXTURE,
-    RAP,
-    STEPWISE,
-)
-from streamlasso.reproduce.nonstationary import FIXED_LENGTH, N_REGIMES, ORDERS, RANDOM_LENGTHS
+from streamlasso.reproduce.learners import APPROXIMATE, FIXED, FLOOR, LOG_RMS, MIXTURE, RAP, STEPWISE
+from streamlasso.reproduce.page import REGRESSIONS, Figures
 from streamlasso.settings import as_family
+from streamlasso.simulate import DENSE, SPARSE
 
+ORDERS = {"dense-sparse-dense": (DENSE, SPARSE, DENSE), "sparse-dense-sparse": (SPARSE, DENSE, SPARSE)}
+#: Rows of a regime.
+LENGTH = 100
 #: Learner -> how it is drawn; dark and light differ in grey, dashes tell the rest apart.
 LAM_STYLES: dict[str, dict[str, Any]] = {
     STEPWISE: dict(color=LIGHT, linewidth=2.0),
@@ -39,10 +31,7 @@ LAM_STYLES: dict[str, dict[str, Any]] = {
     LOG_RMS: dict(color="black", linewidth=1.1, linestyle=":"),
 }
 LOSS_STYLES: dict[str, dict[str, Any]] = {
-    STEPWISE: LAM_STYLES[STEPWISE],
-    FIXED: LAM_STYLES[FIXED],
-    RAP: LAM_STYLES[RAP],
-    APPROXIMATE: LAM_STYLES[APPROXIMATE],
+    **{learner: LAM_STYLES[learner] for learner in (STEPWISE, FIXED, RAP, APPROXIMATE)},
     MIXTURE: dict(color="black", linewidth=1.5, linestyle="-."),
     FLOOR: dict(color="black", linewidth=0.8),
 }
@@ -50,74 +39,58 @@ LOSS_STYLES: dict[str, dict[str, Any]] = {
 SMOOTHED, NOT_DRAWN = 5, 10
 
 
-def figures(folder: Path, learners: Sequence[LearnerSummary], lengths: str) -> Figures:
-    """From curves.parquet, one figure per order of the regimes."""
-    curves = parquet.read_table(folder / "curves.parquet")
+def figures(curves: pyarrow.Table, learners: Sequence[LearnerSummary]) -> Figures:
+    """One figure per order of the regimes."""
     caption = "lam and the loss over time, for linear and logistic regression, regimes {}"
     return {
-        f"{folder.name}-{order}": (draw_nonstationary(curves, learners, order, lengths), caption.format(order))
+        f"nonstationary-{order}": (draw_nonstationary(curves, learners, order), caption.format(order))
         for order in ORDERS
     }
 
 
-def draw_nonstationary(curves: pyarrow.Table, learners: Sequence[LearnerSummary], order: str, lengths: str) -> Figure:
+def draw_nonstationary(curves: pyarrow.Table, learners: Sequence[LearnerSummary], order: str) -> Figure:
     """Two by two: linear and logistic regression; lam, and the loss of each row, as means over draws."""
     figure = Figure(figsize=(9.4, 6.2))
     figure.set_layout_engine("constrained", h_pad=0.08)
-    grid = figure.subplots(2, 2, sharex=True, squeeze=False)
     rows = [row for row in curves.to_pylist() if row["order"] == order]
-    families = [family for family in REGRESSIONS if any(row["family"] == family for row in rows)]
-    for axes in grid[len(families) :].flat:
-        axes.set_visible(False)
-    for (left, right), family in zip(grid, families, strict=False):
+    for (left, right), (family, name) in zip(figure.subplots(2, 2, sharex=True), REGRESSIONS.items(), strict=True):
         best = {
             record.learner: record.setting
             for record in learners
             if (record.family, record.order, record.best) == (family, order, True)
         }
         shown = [row for row in rows if row["family"] == family and best.get(row["learner"]) == row["setting"]]
-        _draw_curves(left, shown, "lam", LAM_STYLES, lengths)
-        _draw_curves(right, shown, "loss", LOSS_STYLES, lengths)
+        for axes, what, styles in ((left, "lam", LAM_STYLES), (right, "loss", LOSS_STYLES)):
+            _draw_curves(axes, shown, what, styles)
+            axes.tick_params(labelbottom=True)
         left.set_ylabel(r"$\lambda$ (mean)")
         right.set_ylabel(f"{as_family(family).loss_name} (mean)")
-        for axes, what in ((left, "the penalty"), (right, f"loss, mean of {SMOOTHED} rows")):
-            axes.set_title(f"{REGRESSIONS[family]} regression: {what}", loc="left", fontsize=9.5)
-    for axes in grid[len(families) - 1]:
-        axes.set_xlabel("row" if lengths == "fixed" else "row of the regime; regimes have 60 to 150 rows")
-        axes.tick_params(labelbottom=True)
-    styles = LAM_STYLES | LOSS_STYLES
-    handles = [Line2D([], [], label=name, **style) for name, style in styles.items()]
+        left.set_title(f"{name} regression: the penalty", **TITLE)
+        right.set_title(f"{name} regression: loss, mean of {SMOOTHED} rows", **TITLE)
+    for axes in figure.axes[2:]:
+        axes.set_xlabel("row")
+    handles = [Line2D([], [], label=name, **style) for name, style in (LAM_STYLES | LOSS_STYLES).items()]
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8.5)
     return figure
 
 
-def _draw_curves(
-    axes: Axes, rows: Sequence[dict[str, Any]], what: str, styles: dict[str, dict[str, Any]], lengths: str
-) -> None:
-    """Regimes of random length are set side by side, aligned at their starts, as far as every draw goes."""
-    length = FIXED_LENGTH if lengths == "fixed" else min(RANDOM_LENGTHS)
+def _draw_curves(axes: Axes, rows: Sequence[dict[str, Any]], what: str, styles: dict[str, dict[str, Any]]) -> None:
+    stop = LENGTH * 3
     for learner, style in styles.items():
-        for regime in range(N_REGIMES):
-            points = sorted(
-                (row["age"], row[what] / row["draws"])
-                for row in rows
-                if row["learner"] == learner and row["regime"] == regime and row["age"] < length
-            )
-            if points:
-                age, value = np.array(points).T
+        points = sorted((row["row"], row[what] / row["draws"]) for row in rows if row["learner"] == learner)
+        if points:
+            values = np.array([value for _, value in points])
+            for first in range(0, stop, LENGTH):
+                t, part = np.arange(first, first + LENGTH), values[first : first + LENGTH]
                 if what == "loss":
-                    age, value = _smoothed(age), _smoothed(value)
-                skipped = NOT_DRAWN if regime == 0 else 0
-                axes.plot(regime * length + age[skipped:], value[skipped:], **style)
-    for regime in range(1, N_REGIMES):
-        axes.axvline(regime * length - 0.5, color=GREY, linewidth=0.7, linestyle=":")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    plain_numbers(axes)
-    axes.set_xlim(0, N_REGIMES * length)
-    ticks = range(0, N_REGIMES * length + 1, length // 2)
-    of = length if lengths == "random" else N_REGIMES * length + 1
-    axes.set_xticks(ticks, [str(tick % of) for tick in ticks])
+                    t, part = _smoothed(t), _smoothed(part)
+                skipped = NOT_DRAWN if first == 0 else 0
+                axes.plot(t[skipped:], part[skipped:], **style)
+    for change in range(LENGTH, stop, LENGTH):
+        axes.axvline(change - 0.5, color=GREY, linewidth=0.7, linestyle=":")
+    log_scale(axes, 1.0)
+    axes.set_xlim(0, stop)
+    axes.set_xticks(range(0, stop + 1, LENGTH // 2))
     frame(axes)
 
 

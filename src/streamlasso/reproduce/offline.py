@@ -29,8 +29,6 @@ EMPTY = 1e12
 WEIGHTLESS = 1e-30
 #: A row whose weight in the memory has fallen to this is left out of cross-validation.
 FADED = 1e-4
-#: Rows before a tuner knows lam_max: one row has no spread, and lam_max is that of the row before.
-UNTUNED_ROWS = 2
 
 
 class Run(NamedTuple):
@@ -173,44 +171,25 @@ def regimes(stream: Stream) -> list[slice]:
 
 
 def stepwise(stream: Stream, lams: Sequence[float], r: float) -> Run:
-    """One lam per regime, and one memory for all of them.
+    """One lam per regime, and one memory for all of them: the state is passed from each learner to the next.
 
     >>> from streamlasso.reproduce.offline import stepwise
     >>> from streamlasso.simulate import simulate
     >>> stepwise(simulate(0), [0.1, 0.2, 0.3], r=0.95).lam[[0, 99, 100, 200]]
     array([0.1, 0.1, 0.2, 0.3])
     """
-    return _follow(stream, [Fixed(lam) for lam in lams], r)
+    n_rows, n_features = stream.X.shape
+    record, path = np.empty((n_rows, len(RECORD))), np.empty((n_rows, 1 + n_features))
+    state: dict[str, np.ndarray] | None = None
+    for rows, lam in zip(regimes(stream), lams, strict=True):
+        learner = _learner(stream.family, n_features, Fixed(lam), r)
+        if state is not None:
+            learner.restore(state)
+        learner.learn(stream.X[rows], stream.y[rows], None, record[rows], path[rows])
+        state = learner.state()
+    return Run(record[:, RECORD.index("loss")], record[:, RECORD.index("lam")], path[:, 1:])
 
 
 def fixed(stream: Stream, lam: float, r: float) -> Run:
     """One lam for the whole stream."""
     return stepwise(stream, [lam] * len(regimes(stream)), r)
-
-
-def restarted(stream: Stream, lams: Sequence[float], *, wait: int = 5, power: float = 0.5) -> Run:
-    """A new learner, which never forgets, for each regime of n rows and its lam.
-
-    lam is chosen for all n rows. A learner that has seen t of them needs a larger one, lam (n/t)^power, and its model
-    is empty (the mean of the regime's rows so far) until it has seen `wait` rows: both make this baseline stronger.
-    """
-    tuners = []
-    for rows, lam in zip(regimes(stream), lams, strict=True):
-        n = rows.stop - rows.start
-        t = np.arange(1 + UNTUNED_ROWS, 1 + n)
-        tuners.append(Scheduled(np.where(t < wait, EMPTY, lam * (n / t) ** power).tolist()))
-    return _follow(stream, tuners, 1.0, restart=True)
-
-
-def _follow(stream: Stream, tuners: Sequence[Tuner], r: float, *, restart: bool = False) -> Run:
-    """One tuner per regime; the state is passed from each learner to the next, unless `restart`."""
-    n_rows, n_features = stream.X.shape
-    record, path = np.empty((n_rows, len(RECORD))), np.empty((n_rows, 1 + n_features))
-    state: dict[str, np.ndarray] | None = None
-    for rows, tuner in zip(regimes(stream), tuners, strict=True):
-        learner = _learner(stream.family, n_features, tuner, r)
-        if state is not None and not restart:
-            learner.restore(state)
-        learner.learn(stream.X[rows], stream.y[rows], None, record[rows], path[rows])
-        state = learner.state()
-    return Run(record[:, RECORD.index("loss")], record[:, RECORD.index("lam")], path[:, 1:])

@@ -9,6 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from matplotlib.figure import Figure
+
 from streamlasso._files import write_whole
 from streamlasso.report.page import (
     CITATION,
@@ -22,10 +24,13 @@ from streamlasso.report.page import (
     write_figure,
     write_page,
 )
-from streamlasso.reproduce.axes import Figures
 
+#: File name -> figure and caption.
+Figures = dict[str, tuple[Figure, str]]
+#: Family -> its name in titles.
+REGRESSIONS = {"gaussian": "linear", "binomial": "logistic"}
 #: The studies in the order of the page.
-ORDER = ("stationary", "nonstationary", "nonstationary-random", "theory", "fmri")
+ORDER = ("stationary", "nonstationary", "theory", "fmri")
 #: Packages that the numbers depend on.
 PACKAGES = ("numpy", "scipy", "scikit-learn", "bayesian-optimization", "pyarrow", "matplotlib")
 TITLE = "The paper, reproduced"

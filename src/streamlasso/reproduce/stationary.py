@@ -14,11 +14,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow
+from pyarrow import parquet
 
 from streamlasso._text import markdown_table, percent
 from streamlasso.reproduce.learners import APPROXIMATE, NORMALISED, PAPER_STEP, RAP, online
 from streamlasso.reproduce.offline import cross_validated_lam, lam_path
+from streamlasso.reproduce.page import Figures
 from streamlasso.reproduce.parts import Job, Tables, blocks, gathered, write_summary, write_table
+from streamlasso.reproduce.stationary_figures import LOG_RMS, draw_stationary
 from streamlasso.settings import as_family
 from streamlasso.simulate import SPARSE, Stream, simulate
 from streamlasso.tuners import LARS, SGD, LogRMS
@@ -26,7 +29,6 @@ from streamlasso.tuners import LARS, SGD, LogRMS
 DIMENSIONS = (10, 25, 50, 75, 100)
 FAMILIES = ("gaussian", "binomial")
 N_ROWS = 300
-LOG_RMS = "LogRMS"
 #: Rule -> step sizes, the paper's among them.
 STEPS = {
     RAP: (0.0003, 0.001, 0.003, PAPER_STEP),
@@ -146,6 +148,12 @@ def summarise(folder: Path, planned: Sequence[Job], n: int, seed: int) -> list[R
     rules = summaries(draws)
     write_summary(folder, rules, as_markdown(rules, n, seed))
     return rules
+
+
+def figures(folder: Path, rules: Sequence[RuleSummary]) -> Figures:
+    """From draws.parquet."""
+    caption = "Violins of the difference in l1 norm by number of features, for linear and logistic regression"
+    return {"stationary": (draw_stationary(parquet.read_table(folder / "draws.parquet"), rules), caption)}
 
 
 def summaries(draws: pyarrow.Table) -> list[RuleSummary]:

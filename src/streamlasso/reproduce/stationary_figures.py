@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow
@@ -13,24 +12,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from pyarrow import parquet
 
 from streamlasso.report.axes import frame
 from streamlasso.report.colours import DARK, LIGHT
-from streamlasso.reproduce.axes import REGRESSIONS, Figures
 from streamlasso.reproduce.learners import RAP
-from streamlasso.reproduce.stationary import LOG_RMS, RuleSummary
+from streamlasso.reproduce.page import REGRESSIONS
 
+if TYPE_CHECKING:
+    from streamlasso.reproduce.stationary import RuleSummary
+
+LOG_RMS = "LogRMS"
 #: How far beyond its quartiles, in units of their distance, a difference is drawn.
 WHISKER = 3.0
 #: Rule -> colour and where it stands beside the tick of its dimension.
 VIOLINS = {RAP: (DARK, -0.2), LOG_RMS: (LIGHT, 0.2)}
-
-
-def figures(folder: Path, rules: Sequence[RuleSummary]) -> Figures:
-    """From draws.parquet."""
-    caption = "Violins of the difference in l1 norm by number of features, for linear and logistic regression"
-    return {"stationary": (draw_stationary(parquet.read_table(folder / "draws.parquet"), rules), caption)}
 
 
 def draw_stationary(draws: pyarrow.Table, rules: Sequence[RuleSummary]) -> Figure:

@@ -15,15 +15,12 @@ import pyarrow
 
 from streamlasso._text import markdown_table
 from streamlasso.reproduce.lasso_pieces import (
-    EXACT,
     GRADIENTS,
     MEMORY,
     N_ITERATIONS,
     N_ROWS,
     ONE_KNOT,
     OUTCOMES,
-    PAIR,
-    POINT,
     REGIMES,
     Pieces,
     draw,
@@ -31,7 +28,9 @@ from streamlasso.reproduce.lasso_pieces import (
     outcome,
     pieces,
 )
+from streamlasso.reproduce.page import Figures
 from streamlasso.reproduce.parts import Job, Tables, blocks, gathered, write_summary, write_table
+from streamlasso.reproduce.theory_figures import draw_steps
 
 STEPS = (0.0001, 0.0003, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0)
 
@@ -76,42 +75,6 @@ def _ends(found: Pieces) -> Iterator[dict[str, Any]]:
         yield dict(step=step, outcome=outcome(found, lams), width=float(np.ptp(lams) / found.lam_max))
 
 
-# --- two paths to look at ---------------------------------------------------------------------------------------------
-
-#: The step size at which examples are chosen, and those they are drawn with.
-EXAMPLE_STEP, EXAMPLE_STEPS, EXAMPLE_ITERATIONS = 0.025, (0.025, 0.1, 1.0), 60
-EXAMPLES = {POINT: "ends at a point", ONE_KNOT: "to and fro over one knot"}
-
-
-def examples(ends: pyarrow.Table, seed: int) -> Tables:
-    """The first path of sparse regimes with each end: coefficients at the knots, pieces, and the lams of G."""
-    tables: dict[str, list[dict[str, Any]]] = {"coefficients": [], "pieces": [], "lams": []}
-    for end, words in EXAMPLES.items():
-        i = _first(ends, end)
-        if i is None:
-            continue
-        found = pieces(draw(i, seed, "sparse"), EXACT)
-        key = dict(example=words, draw=i)
-        tables["coefficients"] += [
-            dict(**key, lam=float(lam), feature=j, beta=float(beta[j]))
-            for lam, beta in zip(found.knots, found.beta, strict=True)
-            for j in range(len(beta))
-        ]
-        tables["pieces"] += [dict(**key, **row) for row in _piece_rows(found)]
-        lams = iterated(found, np.array(EXAMPLE_STEPS), found.lam_max / 2, EXAMPLE_ITERATIONS)
-        tables["lams"] += [
-            dict(**key, step=step, k=k + 1, lam=float(lam))
-            for step, column in zip(EXAMPLE_STEPS, lams.T, strict=True)
-            for k, lam in enumerate(column)
-        ]
-    return {name: pyarrow.Table.from_pylist(rows) for name, rows in tables.items()}
-
-
-def _first(ends: pyarrow.Table, end: str) -> int | None:
-    sought = dict(regime="sparse", gradient=EXACT, step=EXAMPLE_STEP, outcome=end)
-    return min((row["draw"] for row in ends.to_pylist() if sought.items() <= row.items()), default=None)
-
-
 def plan(n: int, seed: int) -> list[Job]:
     """The parts of the study."""
     return [Paths(seed, start, stop) for start, stop in blocks(n)]
@@ -128,7 +91,7 @@ class StepSummary:
     expands : the share of pieces in which no step size contracts, since dC/dlam falls there
     limit, limit_low : the step size at which it breaks on a path (2 / the largest rise): median and 5 % quantile
     turns : the share of paths with a knot at which dC/dlam jumps from below zero to above it
-    point, under_way, pair, one_knot, restless : shares of paths by where G ends
+    point, one_knot, several : shares of paths by where G ends
     width : where that is over one knot, the distance of its lams as a share of lam_max, median; nan if there is none
     """
 
@@ -144,22 +107,25 @@ class StepSummary:
     limit_low: float
     turns: float
     point: float
-    under_way: float
-    pair: float
     one_knot: float
-    restless: float
+    several: float
     width: float
 
 
 def summarise(folder: Path, planned: Sequence[Job], n: int, seed: int) -> list[StepSummary]:
-    """pieces.parquet, ends.parquet, two examples, summary.csv and summary.md from all parts."""
+    """pieces.parquet, ends.parquet, summary.csv and summary.md from all parts."""
     tables = {kind: gathered(folder, planned, kind) for kind in Paths.kinds}
-    found = {f"example-{name}": table for name, table in examples(tables["ends"], seed).items()}
-    for name, table in (tables | found).items():
+    for name, table in tables.items():
         write_table(folder / f"{name}.parquet", table)
     steps = summaries(tables["pieces"], tables["ends"])
     write_summary(folder, steps, as_markdown(steps, n, seed))
     return steps
+
+
+def figures(folder: Path, steps: Sequence[StepSummary]) -> Figures:
+    """From the summary."""
+    caption = "Over step sizes: the share of paths on which G contracts, and where it ends"
+    return {"theory-steps": (draw_steps(steps), caption)}
 
 
 def summaries(rows: pyarrow.Table, ends: pyarrow.Table) -> list[StepSummary]:
@@ -182,7 +148,7 @@ def _of_step(
     limits = np.array([breaking_step(rise) for rise, _, _ in paths])
     turns = [np.any((at_high[:-1] < 0) & (at_low[1:] > 0)) for _, at_low, at_high in paths]
     shares = [np.mean([outcome == name for outcome, _ in ended]) for name in OUTCOMES]
-    widths = [width for outcome, width in ended if outcome in (PAIR, ONE_KNOT)]
+    widths = [width for outcome, width in ended if outcome == ONE_KNOT]
     numbers = (
         len(whole) / len(paths),
         np.mean(step < limits),
@@ -212,9 +178,9 @@ def as_markdown(steps: Sequence[StepSummary], n: int, seed: int) -> str:
         f"# The lemmas on real paths: {N_ROWS} rows, r = {MEMORY}, p = 20, {n} draws, seed {seed}\n\n"
         "G(lam) = lam - step dC/dlam for one fixed new row. Contracts: on how many paths G brings any two lams of one\n"
         "piece nearer, in every piece (Lemma 1), and in what share of all pieces. Then where\n"
-        f"{N_ITERATIONS:,} applications of G end, from lam_max / 2 on: at a point, or still under way there; across\n"
-        "one knot, between two neighbouring pieces, alternating between two lams (the cycle of Lemma 2) or more,\n"
-        "with the median width of these as a share of lam_max; or none of this (over several knots).\n"
+        f"{N_ITERATIONS:,} applications of G end, from lam_max / 2 on: at a point, or on the way there; across one\n"
+        "knot, to and fro between two neighbouring pieces (as in Lemma 2), with the median width as a share of\n"
+        "lam_max; or over several knots.\n"
     )
     for regime, gradient in dict.fromkeys((step.regime, step.gradient) for step in steps):
         text += _section([step for step in steps if (step.regime, step.gradient) == (regime, gradient)])
@@ -229,24 +195,14 @@ def _section(steps: Sequence[StepSummary]) -> str:
         f"of them. The step at which a path breaks: median {first.limit:.2g}, 5 % quantile {first.limit_low:.2g}.\n"
         f"{_percent(first.turns)} of paths have a knot at which dC/dlam jumps from below zero to above it.\n\n"
     )
-    head = (
-        "step",
-        "contracts: paths",
-        "pieces",
-        "ends: point",
-        "under way",
-        "two lams",
-        "one knot",
-        "width",
-        "elsewhere",
-    )
+    head = ("step", "contracts: paths", "pieces", "ends: a point", "one knot", "width", "several")
     return text + markdown_table(head, map(_cells, steps))
 
 
 def _cells(step: StepSummary) -> list[str]:
-    before = (step.contracts, step.of_pieces, step.point, step.under_way, step.pair, step.one_knot)
+    before = (step.contracts, step.of_pieces, step.point, step.one_knot)
     width = "" if np.isnan(step.width) else f"{step.width:.1g}"
-    return [f"{step.step:g}", *map(_percent, before), width, _percent(step.restless)]
+    return [f"{step.step:g}", *map(_percent, before), width, _percent(step.several)]
 
 
 def _percent(share: float) -> str:

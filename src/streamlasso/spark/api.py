@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,12 +19,12 @@ from streamlasso.keyed import KeyedClassifier, KeyedRegressor
 from streamlasso.spark import columns
 from streamlasso.spark.job import MOST_BYTES, Job
 from streamlasso.spark.page import EXPIRED, Pages, Results, State
-from streamlasso.spark.text import from_text, to_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: The state of a page, by the name of Spark's state variable. Bytes are text (`text.py`).
+#: The state of a page, by the name of Spark's state variable. Bytes are base64: Spark hands bytes to Python as text in
+#: which every other byte takes two.
 PAGE = "page"
 STATE = "settings STRING, models STRING, marks STRING, ids STRING, waiting STRING, timer BIGINT"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -267,15 +268,14 @@ def _state(values: Any) -> State | None:
     """None for a page without any."""
     if values is None or values[0] is None:
         return None
-    settings, *parts, timer = values
-    models, marks, ids, waiting = map(from_text, parts)
-    return State(settings, models, marks, ids, waiting, int(timer))
+    settings, *parts, waiting, timer = values
+    return State(settings, *map(b64decode, parts), waiting, int(timer))
 
 
 def _stored(state: State) -> tuple[Any, ...]:
     """As STATE has it."""
-    settings, *parts, timer = state
-    return settings, *map(to_text, parts), timer
+    settings, *parts, waiting, timer = state
+    return settings, *(b64encode(part).decode() for part in parts), waiting, timer
 
 
 def _state_names() -> list[str]:
@@ -285,7 +285,7 @@ def _state_names() -> list[str]:
 def _learnt_models(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
     for frame in frames:
         for settings, data in zip(frame["settings"], frame["models"], strict=True):
-            rows = list(_models_of(json.loads(settings), from_text(data)))
+            rows = list(_models_of(json.loads(settings), b64decode(data)))
             if rows:
                 yield pd.DataFrame(rows)
 

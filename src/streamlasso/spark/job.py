@@ -19,7 +19,7 @@ from streamlasso.keyed.estimators import Keyed
 from streamlasso.keyed.models import Models
 
 #: Of the state of a page.
-FORMAT = 1
+FORMAT = 2
 #: A page is read and written whole: beyond this a batch waits for a few keys, and Spark's own limits are near.
 MOST_BYTES = 64 * 2**20
 
@@ -129,14 +129,11 @@ class Job:
                 f"the checkpoint is of format {theirs['format']}; this streamlasso reads {FORMAT}. "
                 f"{other_format(theirs['format'], FORMAT)}"
             )
-        for name in ("pages", "features", "classes"):
-            if theirs[name] != ours[name]:
+        # Other words for the same model have the same hash.
+        words = ("pages", "features", "classes", *(("model",) if theirs["hash"] != ours["hash"] else ()))
+        for name in words:
+            if name == "model" or theirs[name] != ours[name]:
                 raise ValueError(
                     f"{name}={ours[name]!r}, but the checkpoint was started with {name}={theirs[name]!r}: use that, or "
                     "a new checkpoint. No row of this batch was learnt."
                 )
-        if theirs["hash"] != ours["hash"]:
-            raise ValueError(
-                f"model={ours['model']}, but the checkpoint was started with {theirs['model']}: use that, or a new "
-                "checkpoint. No row of this batch was learnt."
-            )

@@ -13,7 +13,6 @@ features came, and the loss is that of this prediction.
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
@@ -32,6 +31,7 @@ from streamlasso.spark.job import Job
 LEARNT, WAITING, REFUSED, EXPIRED = "learnt", "waiting", "refused", "expired"
 #: A repeated id is recognised among as many rows of its page.
 REMEMBERED = 1024
+NEITHER = "features and target are missing"
 
 Name = tuple[str, str]
 
@@ -43,7 +43,7 @@ class State(NamedTuple):
     models : `Keyed.to_bytes`
     marks : by key, in the order of the models: time of the last row (integers), then rows and totals of the response
     ids : hashes of the last rows
-    waiting : rows without a label
+    waiting : JSON, the rows without a label: key, id, when it expires, eta, x
     timer : when the first of them expires, in ms, or 0
     """
 
@@ -51,7 +51,7 @@ class State(NamedTuple):
     models: bytes
     marks: bytes
     ids: bytes
-    waiting: bytes
+    waiting: str
     timer: int
 
     @property
@@ -60,7 +60,7 @@ class State(NamedTuple):
 
     @property
     def n_waiting(self) -> int:
-        return int.from_bytes(self.waiting[:8], "little")
+        return len(json.loads(self.waiting))
 
 
 class Events(NamedTuple):
@@ -136,19 +136,14 @@ class Pages:
         self.packing = self.learning = 0.0
 
     def learn(self, before: State | None, events: Events, now: int = 0) -> tuple[State | None, Results]:
-        """The state after these events. Where it would be too large, new keys are refused, and then all rows."""
-        self.packing = self.learning = 0.0
-        for room in ("for all", "for known keys", "for none"):
-            start = perf_counter()
-            self._open(before)
-            opened = perf_counter()
-            results = self._learn(events, now, room)
-            learnt = perf_counter()
-            after = self._close(before)
-            self.packing += opened - start + perf_counter() - learnt
-            self.learning += learnt - opened
-            if after is None or after.n_bytes <= self.job.most_bytes or room == "for none":
-                break
+        """The state after these events. A page that is too large takes no new keys, and no more rows that wait."""
+        start = perf_counter()
+        self._open(before)
+        opened = perf_counter()
+        results = self._learn(events, now)
+        learnt = perf_counter()
+        after = self._close(before)
+        self.packing, self.learning = opened - start + perf_counter() - learnt, learnt - opened
         return after, results
 
     def expire(self, before: State, now: int) -> tuple[State, list[tuple[str, str, np.ndarray]]]:
@@ -168,6 +163,7 @@ class Pages:
         self._totals: dict[str, list[float]] = {}
         self._seen: dict[int, None] = {}
         self._waiting: dict[Name, Waiting] = {}
+        self._full = state is not None and state.n_bytes > self.job.most_bytes
         if state is None:
             files.refill(self.keyed, None)
             return
@@ -200,12 +196,12 @@ class Pages:
 
     # --- one row ----------------------------------------------------------------------------------------------------
 
-    def _learn(self, events: Events, now: int, room: str) -> Results:
+    def _learn(self, events: Events, now: int) -> Results:
         results = Results(events.keys, events.ids)
         checked = _Checked(self.job, events)
         steps: list[Step] = []
         for i in events.sorted():
-            step = self._step(checked, i, now, room)
+            step = self._step(checked, i, now)
             if isinstance(step, str):
                 results.error[i] = step
             else:
@@ -214,62 +210,47 @@ class Pages:
             self._take(steps, results)
         return results
 
-    def _step(self, checked: _Checked, i: int, now: int, room: str) -> Step | str:
+    def _step(self, checked: _Checked, i: int, now: int) -> Step | str:
         """What to do with a row, or why it is refused."""
         key, name = checked.events.keys[i], checked.events.ids[i]
         missing = checked.missing(i)
         if key is None or name is None or missing:
             return missing or "the key or the id is missing"
-        if room == "for none" or (room == "for known keys" and key not in self._times):
-            return self._too_large(room)
+        if self._full and (key not in self._times or not checked.has_y[i]):
+            return (
+                f"its page is larger than {self.job.most_bytes / 2**20:g} MB, so it takes no new keys, and no rows "
+                f"without a target: start again with more pages (now {self.job.pages}) and a new checkpoint, or with "
+                "a smaller model"
+            )
         time = checked.events.time[i]
         if self.job.refuses_late and time < self._times.get(key, time):
             return f"late: its time is before that of the last row of {key!r}; late='learn' takes such rows"
-        step = self._labelled(checked, i, (key, name)) if checked.has_y[i] else self._new(checked, i, (key, name), now)
+        step = self._accepted(checked, i, (key, name), now)
         if isinstance(step, Step):
             self._times[key] = max(time, self._times.get(key, time))
             self._totals.setdefault(key, [0.0] * (1 + self.job.n_learners))
         return step
 
-    def _labelled(self, checked: _Checked, i: int, name: Name) -> Step | str:
-        """A label for a row that waits, or a whole row."""
-        row = self._waiting.get(name)
-        hashed = _hash(name)
-        wrong = checked.wrong_y(i)
-        if row is None and hashed in self._seen:
+    def _accepted(self, checked: _Checked, i: int, name: Name, now: int) -> Step | str:
+        """A whole row, features that wait for their label, or the label of such a row."""
+        row, hashed = self._waiting.get(name), _hash(name)
+        has_x, has_y = checked.has_x[i], checked.has_y[i]
+        if not has_y and (not has_x or self.job.wait_ms is None):
+            return "the target is missing: for labels that come later use label_wait" if has_x else NEITHER
+        if hashed in self._seen and (row is None or not has_y):
             return f"duplicate: id {name[1]!r} of {name[0]!r} was here before"
-        if row is None and not checked.has_x[i]:
+        if row is None and not has_x:
             return f"no row waits with id {name[1]!r} of {name[0]!r}: it never came, or has expired"
-        wrong = wrong or (checked.wrong_x(i) if row is None else None)
+        wrong = (checked.wrong_y(i) if has_y else None) or (checked.wrong_x(i) if row is None else None)
         if wrong:
             return wrong
-        self._waiting.pop(name, None)
         self._seen[hashed] = None
-        return Step(i, name[0], checked.events.X[i] if row is None else row.x, checked.y[i], 1.0, row)
-
-    def _new(self, checked: _Checked, i: int, name: Name, now: int) -> Step | str:
-        """Features without a label."""
-        if not checked.has_x[i]:
-            return "features and target are missing"
-        if self.job.wait_ms is None:
-            return "the target is missing: for labels that come later use label_wait"
-        hashed = _hash(name)
-        if hashed in self._seen:
-            return f"duplicate: id {name[1]!r} of {name[0]!r} was here before"
-        wrong = checked.wrong_x(i)
-        if wrong:
-            return wrong
-        row = Waiting(checked.events.X[i], now + self.job.wait_ms)
-        self._waiting[name] = row
-        self._seen[hashed] = None
+        if has_y:
+            self._waiting.pop(name, None)
+            return Step(i, name[0], checked.events.X[i] if row is None else row.x, checked.y[i], 1.0, row)
+        assert self.job.wait_ms is not None
+        row = self._waiting[name] = Waiting(checked.events.X[i], now + self.job.wait_ms)
         return Step(i, name[0], row.x, 1.0 if self.job.classes is None else 0.0, 0.0, row)
-
-    def _too_large(self, room: str) -> str:
-        return (
-            f"its page would be larger than {self.job.most_bytes / 2**20:g} MB"
-            f"{', so it takes no new keys' if room == 'for known keys' else ''}: start again with more pages (now "
-            f"{self.job.pages}) and a new checkpoint, or with a smaller model"
-        )
 
     # --- all rows ---------------------------------------------------------------------------------------------------
 
@@ -379,40 +360,25 @@ def _first_timer(waiting: dict[Name, Waiting]) -> int:
     return min((row.expires for row in waiting.values()), default=0)
 
 
-def _pack_waiting(waiting: dict[Name, Waiting]) -> bytes:
-    """How many, how long their names are as JSON, the names, and the numbers: when it expires, eta, x."""
-    if not waiting:
-        return b""
-    names = json.dumps(list(waiting)).encode()
-    numbers = np.array([[row.expires, *row.eta, *row.x] for row in waiting.values()])  # type: ignore[misc]
-    return struct.pack("<QQ", len(waiting), len(names)) + names + numbers.tobytes()
+def _pack_waiting(waiting: dict[Name, Waiting]) -> str:
+    return json.dumps([[*name, row.expires, list(row.eta), list(row.x)] for name, row in waiting.items()])  # type: ignore[arg-type]
 
 
-def _unpack_waiting(data: bytes, job: Job) -> dict[Name, Waiting]:
+def _unpack_waiting(text: str, job: Job) -> dict[Name, Waiting]:
     """What `_pack_waiting` gave, and nothing else: a state store may hold anything."""
-    if not data:
-        return {}
-    if len(data) < 16:
-        raise ValueError(f"{len(data)} bytes are no rows that wait")
-    n, length = struct.unpack_from("<QQ", data)
-    names = json.loads(data[16 : 16 + length])
-    numbers = np.frombuffer(data[16 + length :])
-    n_etas, n_features = job.n_learners, len(job.features)
-    whole = _are_names(names) and len(names) == n and numbers.size == n * (1 + n_etas + n_features)
-    if not whole or not np.isfinite(numbers).all():
-        raise ValueError("the rows that wait for their labels are damaged")
-    rows = numbers.reshape(n, -1)
-    waiting = {
-        (key, name): Waiting(row[-n_features:].copy(), int(row[0]), row[1 : 1 + n_etas].copy())
-        for (key, name), row in zip(names, rows, strict=True)
-    }
-    if len(waiting) < n:
+    try:
+        rows = [
+            ((key, name), Waiting(np.array(x, dtype=float), expires, np.array(eta, dtype=float)))
+            for key, name, expires, eta, x in json.loads(text)
+        ]
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ValueError(f"the rows that wait for their labels are damaged: {error}") from error
+    shapes = (len(job.features),), (job.n_learners,)
+    for (key, name), row in rows:
+        texts = isinstance(key, str) and isinstance(name, str) and type(row.expires) is int
+        numbers = np.concatenate([row.x.ravel(), row.eta.ravel()])  # type: ignore[union-attr]
+        if not texts or (row.x.shape, row.eta.shape) != shapes or not np.isfinite(numbers).all():  # type: ignore[union-attr]
+            raise ValueError("the rows that wait for their labels are damaged")
+    if len(dict(rows)) < len(rows):
         raise ValueError("two rows that wait for their labels have the same name")
-    return waiting
-
-
-def _are_names(names: object) -> bool:
-    """A list of pairs of texts: key and id."""
-    return isinstance(names, list) and all(
-        isinstance(pair, list) and len(pair) == 2 and all(isinstance(text, str) for text in pair) for pair in names
-    )
+    return dict(rows)

@@ -119,21 +119,21 @@ def bodies(rng, folder):
     """Requests to learn rows: refused by the service in a sentence, or read, and then the log gives the same back."""
     import msgspec
 
-    from streamlasso.serve.messages import LearnBody, decoded
+    from streamlasso.serve.http.bodies import LearnBody
+    from streamlasso.serve.learning.rows import unpacked
     from streamlasso.serve.problems import Problem
-    from streamlasso.serve.rows import unpacked
 
     draw, decoder = random.Random(int(rng.integers(2**62))), msgspec.json.Decoder(LearnBody)
     while True:
         body = _body(draw)
         try:
-            (entry,) = decoded(decoder, body).entries(None, body)
-        except Problem:
+            (entry,) = decoder.decode(body).entries(None)
+        except (msgspec.DecodeError, Problem, UnicodeDecodeError):
             yield 1, 0
             continue
-        again = unpacked(entry.rows.kind, entry.rows.packed())
+        again = unpacked(entry.rows.packed())
         plain = json.loads(body)
-        yield 1, int((again.dicts(), list(again.labels())) != (plain["rows"], plain["y"]))
+        yield 1, int((again.rows, again.y) != (plain["rows"], plain["y"]))
 
 
 def _body(draw):

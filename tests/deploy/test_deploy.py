@@ -47,7 +47,7 @@ def test_the_rules_fire_when_they_should():
 
 
 def test_the_rules_ask_for_what_the_service_tells():
-    from streamlasso.serve import metrics
+    from streamlasso.serve.http import metrics
 
     rules = (ROOT / "deploy" / "prometheus-rules.yml").read_text(encoding="utf-8")
     told = Path(metrics.__file__).read_text(encoding="utf-8")

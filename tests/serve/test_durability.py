@@ -3,13 +3,14 @@
 import resource
 import sqlite3
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from streamlasso.serve.history import COLUMNS
-from streamlasso.serve.store import Checkpoint, Store
-from streamlasso.serve.writer import Trimmer
+from streamlasso.serve.learning.history import COLUMNS
+from streamlasso.serve.store.database import Checkpoint, Database
+from streamlasso.serve.store.log import Entry, Log
 from support.kills import killed
 
 pytestmark = pytest.mark.posix
@@ -91,13 +92,13 @@ def test_a_second_service_on_the_same_store_is_refused(started):
 
 
 def test_a_store_of_a_newer_version_is_refused_untouched(tmp_path):
-    Store(tmp_path).close()
+    Database(tmp_path).close()
     db = sqlite3.connect(tmp_path / "store.sqlite")
     db.execute("PRAGMA user_version = 99")
     db.close()
     before = (tmp_path / "store.sqlite").read_bytes()
     with pytest.raises(ValueError, match="upgrade it"):
-        Store(tmp_path)
+        Database(tmp_path)
     assert (tmp_path / "store.sqlite").read_bytes() == before
 
 
@@ -106,7 +107,7 @@ def test_a_database_of_somebody_else_is_refused_untouched(tmp_path):
     db.execute("CREATE TABLE mine (a)")
     db.close()
     with pytest.raises(ValueError, match="not a store"):
-        Store(tmp_path)
+        Database(tmp_path)
 
 
 def test_waiting_rows_expire_and_are_told(started):
@@ -126,36 +127,40 @@ def test_waiting_rows_expire_and_are_told(started):
     assert service.request("POST", "/models/old/learn", {"id": "never", "y": 1.0})[0] == 404
 
 
+class Asked:
+    """A request to learn a row."""
+
+    def __init__(self, model):
+        self.model, self.problem = model, None
+        self.entries = [Entry(None, [1.0], [{"x": 1.0}])]
+
+
 def test_the_log_loses_what_checkpoints_have_and_nothing_else(tmp_path):
     """Three models that are saved at times of their own: whatever is removed when, what a replay needs is there."""
     rng = np.random.default_rng(0)
-    store = Store(tmp_path)
-    trimmer = Trimmer(store)
-    with store.transaction():
-        models = [store.add_model(name, "{}", 0.0) for name in "abc"]
-    logged: dict[int, list[int]] = {model: [] for model in models}
-    saved = dict.fromkeys(models, 0)
+    database = Database(tmp_path)
+    log = Log(database)
+    models = [SimpleNamespace(number=database.add_model(name, "{}").id, is_there=True) for name in "abc"]
+    logged: dict[int, list[int]] = {model.number: [] for model in models}
+    saved = dict.fromkeys(logged, 0)
     largest = 0
     for part in range(400):
-        n = int(rng.integers(1, 20))
-        with store.transaction():
-            for _ in range(n):
-                model = models[rng.choice(3, p=[0.7, 0.25, 0.05])]
-                logged[model].append(store.log(part, model, None, 0.0, 0, b"row"))
-            trimmer.trim(4 * n)
-        for model in models:
-            assert [entry.seq for entry in store.logged(model, saved[model])] == [
-                seq for seq in logged[model] if seq > saved[model]
-            ]
-        model = models[part % 3]
-        if part % 7 == 0 and logged[model]:
-            saved[model] = logged[model][-1]
-            with store.transaction():
-                store.save(Checkpoint(model, saved[model], 0.0, "{}", None, 0, np.empty((0, len(COLUMNS)))))
-            trimmer.begin()
-        largest = max(largest, store.n_logged() - sum(sum(s > saved[m] for s in logged[m]) for m in models))
+        requests = [Asked(models[rng.choice(3, p=[0.7, 0.25, 0.05])]) for _ in range(rng.integers(1, 20))]
+        assert log.append(requests, 0.0) == []
+        for request in requests:
+            logged[request.model.number].append(request.entries[0].seq)
+        for number in logged:
+            kept = [entry.seq for _, entries in log.parts(number, saved[number], 2**62) for entry in entries]
+            assert kept == [seq for seq in logged[number] if seq > saved[number]]
+        number = models[part % 3].number
+        if part % 7 == 0 and logged[number]:
+            saved[number] = logged[number][-1]
+            nothing = np.empty((0, len(COLUMNS)))
+            database.save(Checkpoint(number, saved[number], 0.0, "{}", None, 0, nothing))
+            log.in_checkpoints[number] = saved[number]
+        needed = sum(seq > saved[number] for number in logged for seq in logged[number])
+        largest = max(largest, log.n_entries - needed)
     assert 0 < largest < 1000
-    with store.transaction():
-        trimmer.trim_all()
-    assert store.n_logged() == sum(sum(seq > saved[model] for seq in logged[model]) for model in models)
-    store.close()
+    log.tidy()
+    assert log.n_entries == needed == database.db.execute("SELECT count(*) FROM log").fetchone()[0]
+    database.close()

@@ -178,6 +178,6 @@ def test_a_port_that_is_taken_and_an_extra_that_is_missing(lines, tmp_path, caps
         port = str(taken.getsockname()[1])
         assert main([*command, port]) == 2
     assert f"--port {port} cannot be used" in capsys.readouterr().err
-    monkeypatch.setattr("streamlasso.serve.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("streamlasso.serve.cli.find_spec", lambda name: None)
     assert main([*command, "0"]) == 2
     assert 'pip install "streamlasso[serve]"' in " ".join(capsys.readouterr().err.split())

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from streamlasso.serve.http.tokens import Tokens, hashed, tokens_in
 from streamlasso.serve.server import ServeOptions
-from streamlasso.serve.tokens import Tokens, hashed, tokens_in
 from support.hostile import BODIES, fuzzed
 from support.service import Service
 
@@ -119,7 +119,7 @@ def test_a_session_ends(monkeypatch):
     session = tokens.session(READ)
     assert tokens.right_of_session(session) == "read"
     assert Tokens({hashed(READ): ("page", "read")}, b"another").right_of_session(session) is None
-    monkeypatch.setattr("streamlasso.serve.tokens.time.time", lambda: 1e11)
+    monkeypatch.setattr("streamlasso.serve.http.tokens.time.time", lambda: 1e11)
     assert tokens.right_of_session(session) is None
 
 

@@ -6,8 +6,9 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
 
-from streamlasso.serve.app import application
-from streamlasso.serve.page_files import page_files
+from streamlasso.serve.http.app import application
+from streamlasso.serve.http.page_files import page_files
+from streamlasso.serve.http.tokens import Tokens
 from streamlasso.serve.service import Service
 
 #: They do not end, or take no JSON: other tests have them.
@@ -45,6 +46,6 @@ def test_the_framework_warns_of_nothing(tmp_path):
     service = Service(tmp_path)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        schema = application(service, page_files(), 1000).openapi_schema.to_schema()
-    service.store.close()
+        schema = application(service, page_files(), Tokens({}, b""), 1000).openapi_schema.to_schema()
+    service.database.close()
     assert schema["info"]["title"] == "streamlasso"

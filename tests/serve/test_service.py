@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow
 import pytest
 
-from streamlasso.serve.model import LiveModel
-from streamlasso.serve.rows import JsonRows
+from streamlasso.serve.learning.model import LiveModel
+from streamlasso.serve.learning.rows import Rows
 from streamlasso.serve.settings import ModelSettings
 
 
@@ -33,7 +33,7 @@ def test_what_it_predicts_is_what_a_model_in_process_predicts(shared, model, cla
     for start, stop in ((0, 1), (1, 7), (7, 200)):
         body = {"rows": rows[start:stop], "y": labels[start:stop]}
         status, answer = shared.request("POST", f"/models/{model}/learn", body)
-        expected = own.learn(JsonRows(rows[start:stop], labels[start:stop]), 0.0)
+        expected = own.learn(Rows(rows[start:stop], labels[start:stop]), 0.0)
         assert (status, answer["n_rows"]) == (200, stop)
         assert [result["prediction"] for result in answer["results"]] == expected.predictions
     new, _ = stream(5, seed=1)
@@ -45,7 +45,7 @@ def test_what_it_predicts_is_what_a_model_in_process_predicts(shared, model, cla
 def test_rows_one_by_one_and_in_batches_are_the_same_model(shared, model):
     rows, labels = stream(150)
     own = LiveModel(ModelSettings())
-    own.learn(JsonRows(rows, labels), 0.0)
+    own.learn(Rows(rows, labels), 0.0)
     for row, label in zip(rows, labels, strict=True):
         assert shared.learn(model, row, label)[0] == 200
     told = shared.request("GET", f"/models/{model}")[1]
@@ -109,7 +109,7 @@ def test_a_stream_is_predicted_then_learnt(shared, model, arrow):
     headers = {"Content-Type": kind, "Idempotency-Key": "s"}
     status, found = shared.request("POST", f"/models/{model}/stream", raw=body, headers=headers)
     answers = [json.loads(line) for line in found.splitlines()]
-    own = LiveModel(ModelSettings()).learn(JsonRows(rows, labels), 0.0)
+    own = LiveModel(ModelSettings()).learn(Rows(rows, labels), 0.0)
     assert (status, len(answers)) == (200, 1203)
     assert [answer["prediction"] for answer in answers] == own.predictions
     assert shared.request("POST", f"/models/{model}/stream", raw=body, headers=headers) == (200, found)

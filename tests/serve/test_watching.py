@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from streamlasso.client import Client, ServiceError
-from streamlasso.serve.model import LiveModel
-from streamlasso.serve.rows import JsonRows
+from streamlasso.serve.learning.model import LiveModel
+from streamlasso.serve.learning.rows import Rows
 from streamlasso.serve.settings import ModelSettings
 from support.service import SLOW
 
@@ -132,9 +132,9 @@ def test_the_loss_above_the_baseline_is_an_alarm_until_it_is_not():
     rng = np.random.default_rng(1)
     a = rng.normal(size=600).tolist()
     y = [value * (1 if i // 7 % 2 else -1) for i, value in enumerate(a)]
-    alarms = model.learn(JsonRows([{"a": value} for value in a], y), 0.0).alarms
-    alarms += model.learn(JsonRows([{"a": value} for value in a], a), 0.0).alarms
-    alarms += model.learn(JsonRows([{"a": value} for value in a], a), 0.0).alarms
+    alarms = model.learn(Rows([{"a": value} for value in a], y), 0.0).alarms
+    alarms += model.learn(Rows([{"a": value} for value in a], a), 0.0).alarms
+    alarms += model.learn(Rows([{"a": value} for value in a], a), 0.0).alarms
     assert [alarm.firing for alarm in alarms if alarm.kind == "loss"] == [True, False]
 
 

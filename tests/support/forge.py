@@ -15,7 +15,7 @@ from pathlib import Path
 def main():
     import uvicorn.protocols.http.httptools_impl  # noqa: F401
 
-    import streamlasso.serve.app
+    import streamlasso.serve.http.app
     import streamlasso.serve.server  # noqa: F401
     from streamlasso.cli import main as command
 

@@ -7,8 +7,8 @@ import sqlite3
 import threading
 import time
 
-from streamlasso.serve.model import LiveModel
-from streamlasso.serve.rows import JsonRows
+from streamlasso.serve.learning.model import LiveModel
+from streamlasso.serve.learning.rows import Rows
 from streamlasso.serve.settings import ModelSettings
 from support.service import Service
 
@@ -79,7 +79,7 @@ def killed(store, n_kills, seed=0, n_clients=8, longest=1.0, told=lambda n, rows
     own = LiveModel(ModelSettings())
     differ = 0
     for _, row, y, prediction in sorted(learnt, key=lambda each: each[0]):
-        differ += own.learn(JsonRows([row], [y]), 0.0).predictions != [prediction]
+        differ += own.learn(Rows([row], [y]), 0.0).predictions != [prediction]
     return {
         "acknowledged": len(learnt),
         "lost": len(set(range(1, n_rows + 1)) - set(numbers)) + sum(number > n_rows for number in numbers),

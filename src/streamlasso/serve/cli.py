@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from streamlasso.run.options import Options
     from streamlasso.run.watching import Watcher
+
+
+#: The packages of the extra `serve`.
+NEEDED = ("litestar", "msgspec", "uvicorn")
+
+
+def require_serve() -> None:
+    """An ImportError that names the extra, if one of its packages is missing."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise ImportError(f'serve needs {", ".join(missing)}: pip install "streamlasso[serve]"')
 
 
 def serve(
@@ -18,6 +30,7 @@ def serve(
     port: int = 8000,
     tokens: Path | None = None,
     allow_host: tuple[str, ...] | None = None,
+    proxy: tuple[str, ...] | None = None,
     webhook: str | None = None,
     rate: float | None = None,
     max_body: int = 16_000_000,
@@ -44,6 +57,8 @@ def serve(
         characters or more (or sha256: and its hash), and a name if you like.
     allow_host
         A name by which the service is addressed, besides that of --host; * allows all.
+    proxy
+        The address of a proxy in front of the service: what it says about a client, in X-Forwarded-For, is believed.
     webhook
         An address to which alarms are posted as JSON.
     rate
@@ -53,14 +68,13 @@ def serve(
     """
     from streamlasso.serve.server import ServeOptions, serve_until_stopped
 
-    return serve_until_stopped(ServeOptions(store, host, port, tokens, allow_host or (), webhook, rate, max_body))
+    options = ServeOptions(store, host, port, tokens, allow_host or (), proxy or (), webhook, rate, max_body)
+    return serve_until_stopped(options)
 
 
 def open_page(options: Options, port: int) -> AbstractContextManager[Watcher]:
     """The page of `streamlasso run --live`."""
-    from streamlasso.serve.extras import require_serve
-
     require_serve()
-    from streamlasso.serve.run_page import run_page
+    from streamlasso.serve.live_run.run_page import run_page
 
     return run_page(options, port)

@@ -7,15 +7,15 @@ import ipaddress
 import logging
 import signal
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamlasso._files import alone_with
-from streamlasso.serve.extras import require_serve
+from streamlasso.serve.cli import require_serve
 
 if TYPE_CHECKING:
-    from streamlasso.serve.guard import Guard
+    from streamlasso.serve.http.access import Access
     from streamlasso.serve.service import Service
 
 
@@ -27,7 +27,8 @@ class ServeOptions:
     host: str = "127.0.0.1"
     port: int = 8000
     tokens: Path | None = None
-    allow_host: tuple[str, ...] = field(default=())
+    allow_host: tuple[str, ...] = ()
+    proxy: tuple[str, ...] = ()
     webhook: str | None = None
     rate: float | None = None
     largest: int = 16_000_000
@@ -44,6 +45,8 @@ class ServeOptions:
             )
         if self.rate is not None and self.rate <= 0:
             raise ValueError(f"--rate {self.rate:g} is not a number of requests a second: use one above 0")
+        if self.largest < 1:
+            raise ValueError(f"--max-body {self.largest} is not a number of bytes: use one above 0")
 
 
 def is_local(host: str) -> bool:
@@ -65,55 +68,66 @@ def serve_until_stopped(options: ServeOptions) -> int:
 def _serve(options: ServeOptions) -> int:
     import uvicorn
 
-    guard, _ = guarded(options)
+    from streamlasso.serve.http.connection import Connection
+
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
+    app, service = application_of(options)
     # What is there now stays: the garbage collector need not look at it again.
     gc.freeze()
     # A thread that computes gives way to the loop after this long, not after 5 ms.
     sys.setswitchinterval(0.0005)
     config = uvicorn.Config(
-        guard,
+        app,
         host=options.host,
         port=options.port,
+        http=Connection,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=5,
-        limit_concurrency=None,
+        timeout_graceful_shutdown=2,
+        proxy_headers=bool(options.proxy),
+        forwarded_allow_ips=list(options.proxy),
     )
+
+    class Server(uvicorn.Server):
+        """Ends listeners before it waits for connections to end."""
+
+        async def shutdown(self, sockets: Any = None) -> None:
+            service.events.stop()
+            await super().shutdown(sockets)
+
     # uvicorn sends itself the signal again when it has stopped; by then it is no news.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
-    server = uvicorn.Server(config)
+    server = Server(config)
     server.run()
     return 0 if server.started else 2
 
 
-def guarded(options: ServeOptions) -> tuple[Guard, Service]:
-    """The application, with its guard; and the service."""
-    from streamlasso.serve.app import application
-    from streamlasso.serve.guard import Guard
-    from streamlasso.serve.page_files import page_files
+def application_of(options: ServeOptions) -> tuple[Access, Service]:
+    """The application behind its checks, and the service with its models."""
+    from streamlasso.serve.http.access import Access
+    from streamlasso.serve.http.app import application
+    from streamlasso.serve.http.page_files import page_files
+    from streamlasso.serve.http.tokens import Tokens, tokens_in
     from streamlasso.serve.service import Service
-    from streamlasso.serve.tokens import Tokens, tokens_in
     from streamlasso.serve.webhook import Webhook
 
     known = {} if options.tokens is None else tokens_in(options.tokens)
+    hook = None if options.webhook is None else Webhook(options.webhook)
     service = Service(options.store)
-    if options.webhook is not None:
-        hook = Webhook(options.webhook)
-        hook.start()
+    if hook is not None:
         service.events.hooks.append(hook)
-    service.replay()
-    page = page_files()
-    guard = Guard(
-        application(service, page, options.largest),
-        Tokens(known, service.store.secret),
+    service.restore()
+    page, tokens = page_files(), Tokens(known, service.database.secret)
+    access = Access(
+        application(service, page, tokens, options.largest),
+        tokens,
         hosts=(options.host, *options.allow_host),
-        open=page,
+        pages=page,
         largest=options.largest,
         rate=options.rate,
-        counted=service.count,
+        count=service.count,
     )
-    return guard, service
+    return access, service

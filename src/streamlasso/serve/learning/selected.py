@@ -9,7 +9,7 @@ import numpy as np
 from streamlasso.core.model import Engine
 
 if TYPE_CHECKING:
-    from streamlasso.serve.model import LiveModel
+    from streamlasso.serve.learning.model import LiveModel
 
 #: Coefficients that are listed, and the inclusion from which on those are that are 0.
 MOST_LISTED, LEAST_INCLUSION = 200, 0.05
@@ -27,8 +27,8 @@ def _model(model: LiveModel, label: Any, learner: Engine) -> dict[str, Any]:
     assert model.encoder is not None
     one = learner.single()
     coef, inclusion = np.asarray(one.coef), learner.inclusion()
-    n = min(len(coef), len(inclusion), len(model.spread.mean))
-    size = np.abs(coef[:n]) * model.spread.deviations[:n]
+    n = min(len(coef), len(inclusion), len(model.monitor.spread.mean))
+    size = np.abs(coef[:n]) * model.monitor.spread.deviations[:n]
     shares = shares_of(size)
     shown = [j for j in np.lexsort((-inclusion[:n], -shares)) if coef[j] != 0 or inclusion[j] >= LEAST_INCLUSION]
     return {

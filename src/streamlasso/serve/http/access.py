@@ -1,7 +1,4 @@
-"""Before a request reaches the service: where it comes from, who sends it, how large it is and how often.
-
-Everything here is about headers; a body is read only by what a request is allowed to do.
-"""
+"""Before a request reaches a handler: where it comes from, who sends it, how often, and how large it is."""
 
 from __future__ import annotations
 
@@ -12,10 +9,9 @@ from http.cookies import CookieError, SimpleCookie
 from math import ceil
 from typing import Any
 
-import msgspec
-
+from streamlasso.serve.http.tokens import COOKIE, Tokens, allows
+from streamlasso.serve.limits import MOST_BODIES, MOST_CLIENTS, MOST_HEAD_BYTES, MOST_VALUES, MOST_WRONG_TOKENS
 from streamlasso.serve.problems import MEDIA_TYPE, Problem
-from streamlasso.serve.tokens import COOKIE, SESSION, Tokens, allows
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -37,20 +33,20 @@ HEADERS = [
 ]
 #: Names of this machine, which a browser resolves itself.
 LOCAL = ("localhost", "127.0.0.1", "::1")
-#: Failed tokens of an address in a minute, after which it waits.
-MOST_FAILURES = 20
-#: Clients whose pace is remembered.
-MOST_CLIENTS = 10_000
-#: The media types that a path takes.
-JSON_ONLY = (b"application/json",)
-STREAMED = (b"application/x-ndjson", b"application/jsonl", b"application/vnd.apache.arrow.stream")
+#: The media types of bodies, and those of streams, of which the last has to be there as a whole.
+ARROW, CSV = "application/vnd.apache.arrow.stream", "text/csv"
+JSON, STREAMED = ("application/json",), ("application/x-ndjson", "application/jsonl", CSV, ARROW)
+#: What everyone may GET, besides the page.
+OPEN = {"/healthz", "/session", "/openapi.json"}
 
 
-class Guard:
-    """An ASGI application around another. `open` are paths that everyone may GET.
+class Access:
+    """An ASGI application around another. `pages` are paths that everyone may GET.
 
     hosts : names by which the service may be addressed, so that a page of somebody else cannot rebind its own name
+    largest : bytes of a body
     rate : requests a second of a client, by token or address; None for no limit
+    held : bytes of bodies that are being received, or wait
     """
 
     def __init__(
@@ -59,101 +55,98 @@ class Guard:
         tokens: Tokens,
         *,
         hosts: Iterable[str],
-        open: Iterable[str],
+        pages: Iterable[str],
         largest: int,
-        rate: float | None,
-        counted: Callable[[str, int], None],
+        rate: float | None = None,
+        count: Callable[[str, int], None] = lambda path, status: None,
     ) -> None:
-        self.app, self.tokens, self.largest, self.rate, self.counted = app, tokens, largest, rate, counted
+        self.app, self.tokens, self.largest, self.rate, self.count = app, tokens, largest, rate, count
         self.hosts = {host.lower() for host in (*LOCAL, *hosts)}
-        self.open = frozenset(open) | {"/healthz", "/session", "/openapi.json"}
-        self.any_host = "*" in self.hosts
-        self._failures: dict[str, list[float]] = {}
+        self.open = OPEN | set(pages)
+        self.held = 0
+        self._wrong: dict[str, list[float]] = {}
         self._paces: dict[str, tuple[float, float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        path = scope["path"]
+        headers = dict(scope["headers"])
+        body = Body(self, receive, media_type(headers))
 
         async def with_headers(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message.get("headers", ()), *HEADERS]
-                self.counted(path, message["status"])
+                self.count(scope["path"], message["status"])
             await send(message)
 
         try:
-            headers = dict(scope["headers"])
             scope["right"] = self.checked(scope, headers)
-            if path == "/session":
-                await self._session(scope, headers, with_headers)
-                return
+            await self.app(scope, body if scope["method"] in ("POST", "PUT") else receive, with_headers)
         except Problem as problem:
             await refuse(problem, with_headers)
-            return
-        await self.app(scope, receive, with_headers)
-
-    # --- checks -------------------------------------------------------------------------------------------------------
+        finally:
+            self.held -= body.held
 
     def checked(self, scope: Scope, headers: dict[bytes, bytes]) -> str | None:
         """The right of the sender, if the request may go on."""
+        if (
+            sum(len(name) + len(value) for name, value in scope["headers"])
+            + len(scope["raw_path"])
+            + len(scope["query_string"])
+            > MOST_HEAD_BYTES
+        ):
+            raise Problem(431, f"the address and the headers have more than {MOST_HEAD_BYTES:,} bytes")
         self._check_place(headers)
-        self._check_body(scope, headers)
         method, path = scope["method"], scope["path"]
+        if method in ("POST", "PUT") and path != "/session":
+            self._check_body(path, headers)
         if not len(self.tokens):
             self._check_pace(_address(scope))
             return "admin"
-        token = _bearer(headers)
+        token = bearer(headers)
         right = self._right(scope, headers, token, method)
         self._check_pace(_address(scope) if token is None else token)
-        needed = needed_right(method, path)
         if (method in ("GET", "HEAD") and path in self.open) or path == "/session":
             return right
         if right is None:
             raise Problem(401, "a bearer token is needed: Authorization: Bearer TOKEN")
+        needed = needed_right(method, path)
         if not allows(right, needed):
             raise Problem(403, f"the right {needed} is needed, and the token has {right}")
         return right
 
     def _check_place(self, headers: dict[bytes, bytes]) -> None:
-        host = _name(headers.get(b"host", b"").decode("latin-1"))
-        if not self.any_host and host not in self.hosts and not _is_loopback(host):
+        given = headers.get(b"host", b"").decode("latin-1")
+        host = _name(given)
+        if host not in self.hosts and "*" not in self.hosts and not _is_loopback(host):
             raise Problem(421, "the service is not known by this Host: name it with --allow-host")
         origin = headers.get(b"origin")
-        if origin is not None and origin.decode("latin-1").partition("://")[2] != headers.get(b"host", b"").decode(
-            "latin-1"
-        ):
+        if origin is not None and origin.decode("latin-1").partition("://")[2] != given:
             raise Problem(403, "requests from pages of another origin are refused")
 
-    def _check_body(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        if scope["method"] not in ("POST", "PUT") or scope["path"] == "/session":
-            return
-        streams = scope["path"].endswith("/stream")
-        kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-        if kind not in (STREAMED if streams else JSON_ONLY):
-            wanted = b", ".join(STREAMED if streams else JSON_ONLY).decode()
-            raise Problem(415, f"the body must be {wanted}: say so with Content-Type")
+    def _check_body(self, path: str, headers: dict[bytes, bytes]) -> None:
+        kind = media_type(headers)
+        wanted = STREAMED if path.endswith("/stream") else JSON
+        if kind not in wanted:
+            raise Problem(415, f"the body must be {', '.join(wanted)}: say so with Content-Type")
         length = headers.get(b"content-length", b"0")
-        if not streams and length.isdigit() and int(length) > self.largest:
-            raise self.too_large()
-
-    def too_large(self) -> Problem:
-        return Problem(413, f"the body has more than {self.largest:,} bytes: send fewer rows at a time")
+        if wanted is JSON and length.isdigit() and int(length) > self.largest:
+            raise too_large(self.largest)
 
     def _right(self, scope: Scope, headers: dict[bytes, bytes], token: str | None, method: str) -> str | None:
         """By the token; for what only reads, also by the cookie of a session."""
         if token is None:
             return self._right_of_cookie(headers) if method in ("GET", "HEAD") else None
         address, now = _address(scope), time.monotonic()
-        failures = [at for at in self._failures.get(address, ()) if at > now - 60]
-        if len(failures) >= MOST_FAILURES:
+        wrong = [at for at in self._wrong.get(address, ()) if at > now - 60]
+        if len(wrong) >= MOST_WRONG_TOKENS:
             raise Problem(429, "too many wrong tokens from this address: wait a minute", retry_after=60)
         right = self.tokens.right(token)
         if right is None:
-            if len(self._failures) > MOST_CLIENTS:
-                self._failures.clear()
-            self._failures[address] = [*failures, now]
+            if len(self._wrong) > MOST_CLIENTS:
+                self._wrong.clear()
+            self._wrong[address] = [*wrong, now]
             raise Problem(401, "the token is not known")
         return right
 
@@ -179,22 +172,35 @@ class Guard:
             raise Problem(429, f"more than {self.rate:g} requests a second: slow down", retry_after=wait)
         self._paces[client] = (left - 1.0, now)
 
-    # --- sessions of the page -----------------------------------------------------------------------------------------
 
-    async def _session(self, scope: Scope, headers: dict[bytes, bytes], send: Send) -> None:
-        method, token = scope["method"], _bearer(headers)
-        if method == "GET":
-            body = msgspec.json.encode({"tokens": len(self.tokens) > 0, "right": scope["right"]})
-            await respond(200, body, send)
-            return
-        if method not in ("POST", "DELETE"):
-            raise Problem(405, "use GET, POST or DELETE")
-        if method == "POST" and len(self.tokens) and token is None:
-            raise Problem(401, "a bearer token is needed: Authorization: Bearer TOKEN")
-        value, age = ("", 0) if method == "DELETE" or token is None else (self.tokens.session(token), SESSION)
-        secure = "; Secure" if scope.get("scheme") == "https" else ""
-        cookie = f"{COOKIE}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={age}{secure}"
-        await respond(204, b"", send, [(b"set-cookie", cookie.encode())])
+class Body:
+    """The body of a request as it comes, counted; not lines of a stream, which are learnt as they come."""
+
+    def __init__(self, access: Access, receive: Receive, kind: str) -> None:
+        self.access, self.receive, self.kind = access, receive, kind
+        self.held = self.n_values = 0
+
+    async def __call__(self) -> dict[str, Any]:
+        message = await self.receive()
+        part = message.get("body", b"")
+        if part and self.kind in (*JSON, ARROW):
+            self._hold(part)
+        return message
+
+    def _hold(self, part: bytes) -> None:
+        self.held += len(part)
+        self.access.held += len(part)
+        self.n_values += part.count(b",") if self.kind in JSON else 0
+        if self.held > self.access.largest:
+            raise too_large(self.access.largest)
+        if self.n_values > MOST_VALUES:
+            raise Problem(413, f"the body has more than {MOST_VALUES:,} values: send fewer rows at a time")
+        if self.access.held > MOST_BODIES * self.access.largest:
+            raise Problem(503, "the bodies of other requests take all the room: try again in a second", retry_after=1)
+
+
+def too_large(largest: int) -> Problem:
+    return Problem(413, f"the body has more than {largest:,} bytes: send fewer rows at a time")
 
 
 def needed_right(method: str, path: str) -> str:
@@ -209,32 +215,19 @@ def needed_right(method: str, path: str) -> str:
 
 
 async def refuse(problem: Problem, send: Send) -> None:
-    status, body, more, media_type = refusal(problem)
-    await respond(status, body, send, more, media_type)
+    headers = [(name.encode(), value.encode()) for name, value in problem.headers().items()]
+    headers.append((b"content-type", MEDIA_TYPE.encode()))
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": problem.body()})
 
 
-def refusal(problem: Problem) -> tuple[int, bytes, list[tuple[bytes, bytes]], bytes]:
-    """Status, body, headers and media type."""
-    more = [(b"retry-after", str(problem.more["retry_after"]).encode())] if "retry_after" in problem.more else []
-    more += [(b"www-authenticate", b"Bearer")] if problem.status == 401 else []
-    return problem.status, msgspec.json.encode(problem.body()), more, MEDIA_TYPE.encode()
+def media_type(headers: dict[bytes, bytes]) -> str:
+    """Of the body, without parameters."""
+    return headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
 
 
-async def respond(
-    status: int,
-    body: bytes,
-    send: Send,
-    more: Iterable[tuple[bytes, bytes]] = (),
-    media_type: bytes = b"application/json",
-) -> None:
-    headers = [*more, (b"content-length", str(len(body)).encode())]
-    if body:
-        headers.append((b"content-type", media_type))
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-def _bearer(headers: dict[bytes, bytes]) -> str | None:
+def bearer(headers: dict[bytes, bytes]) -> str | None:
+    """The token of a request."""
     kind, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
     return token.strip() if kind.lower() == "bearer" and token.strip() else None
 

@@ -8,18 +8,29 @@ import numpy as np
 
 from streamlasso.data.encoding.encoder import Encoded
 from streamlasso.report.summarise import Snapshot
-from streamlasso.serve.alarms import Alarm
-from streamlasso.serve.model import LiveModel
-from streamlasso.serve.selected import shares_of
+from streamlasso.serve.learning.alarms import Alarm
+from streamlasso.serve.learning.model import LiveModel
+from streamlasso.serve.learning.monitor import Monitor
+from streamlasso.serve.learning.selected import shares_of
 from streamlasso.serve.settings import ModelSettings
 
 
+class LossMonitor(Monitor):
+    """Looks at losses alone: there is no end of features."""
+
+    def look(self, model: LiveModel, rows: Encoded, n_rows: int, time: float) -> list[Alarm]:
+        return self.watch.losses(self.scores, n_rows, time)
+
+    def add_spread(self, rows: Encoded) -> None: ...
+
+
 class WideRun(LiveModel):
-    """Of its coefficients the strongest are told, as the run looked at them last: to look again is to go through all
-    features, and would count as a look of the run."""
+    """Its strongest coefficients are shown as the run looked at them last: to look again is to go through all features,
+    and would count as a look of the run."""
 
     def __init__(self, settings: ModelSettings) -> None:
         super().__init__(settings)
+        self.monitor = LossMonitor()
         self.snapshot: Snapshot | None = None
 
     @property
@@ -42,25 +53,13 @@ class WideRun(LiveModel):
         assert self.snapshot is not None and self.snapshot.spread is not None
         coef = self.snapshot.coef[k]
         shares = shares_of(np.abs(coef) * self.snapshot.spread)
-        none = dict.fromkeys(("lam", "lam_max", "memory", "since", "kind", "weight", "intercept"))
+        strongest = [j for j in np.argsort(-shares, kind="stable").tolist() if coef[j] != 0]
         return {
             "class": label,
-            **none,
+            **dict.fromkeys(("lam", "lam_max", "memory", "since", "intercept")),
             "n_active": int(self.snapshot.n_active[k]),
             "coefficients": [
-                {
-                    "feature": self.features[j],
-                    "coef": float(coef[j]),
-                    "inclusion": None,
-                    "importance": float(shares[j]),
-                }
-                for j in np.argsort(-shares, kind="stable").tolist()
-                if coef[j] != 0
+                {"feature": self.features[j], "coef": float(coef[j]), "inclusion": None, "importance": float(shares[j])}
+                for j in strongest
             ],
         }
-
-    def _look(self, rows: Encoded, time: float) -> list[Alarm]:
-        return self.watch.losses(self.scores, self.n_rows + len(rows.target), time)
-
-    def _keep_spread(self, rows: Encoded) -> None:
-        """A row has names, of which there is no end."""

@@ -11,7 +11,7 @@ from pathlib import Path
 #: Each right includes those before it.
 RIGHTS = ("read", "learn", "admin")
 #: Characters of a token at least, and seconds that a session of the page lasts.
-SHORTEST, SESSION = 16, 12 * 3600
+SHORTEST, SESSION_SECONDS = 16, 12 * 3600
 COOKIE = "streamlasso"
 
 
@@ -38,7 +38,7 @@ class Tokens:
 
     def session(self, token: str) -> str:
         """For a cookie: which token, until when, and a signature."""
-        text = f"{hashed(token)[:32]}.{int(time.time()) + SESSION}"
+        text = f"{hashed(token)[:32]}.{int(time.time()) + SESSION_SECONDS}"
         return f"{text}.{self._signature(text)}"
 
     def right_of_session(self, session: str) -> str | None:

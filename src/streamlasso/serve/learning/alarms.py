@@ -9,7 +9,7 @@ import numpy as np
 
 from streamlasso._text import number
 from streamlasso.data.encoding import Encoder
-from streamlasso.serve.scores import Scores, Spread
+from streamlasso.serve.learning.scores import Scores, Spread
 
 KINDS = ("change", "loss", "missing", "range", "labels")
 #: The recent loss is too high from this multiple of the running mean's on, after so many rows.

@@ -21,68 +21,70 @@ from streamlasso.run.learning import Outcomes
 from streamlasso.run.options import Options
 from streamlasso.run.run import Run
 from streamlasso.run.wide_learning import WideLearning
-from streamlasso.serve.app import application
 from streamlasso.serve.events import Events
-from streamlasso.serve.guard import Guard, Receive, Scope, Send, refuse
-from streamlasso.serve.history import History
-from streamlasso.serve.live import Live, iso
-from streamlasso.serve.model import LiveModel
-from streamlasso.serve.page_files import page_files
+from streamlasso.serve.http.access import Access, Receive, Scope, Send, refuse
+from streamlasso.serve.http.app import application
+from streamlasso.serve.http.page_files import page_files
+from streamlasso.serve.http.tokens import Tokens
+from streamlasso.serve.learning.history import History
+from streamlasso.serve.learning.model import LiveModel
+from streamlasso.serve.live_run.wide_run import WideRun
 from streamlasso.serve.problems import Problem
+from streamlasso.serve.served_model import ServedModel, iso
 from streamlasso.serve.settings import ModelSettings
-from streamlasso.serve.store import Registered
-from streamlasso.serve.tokens import Tokens
-from streamlasso.serve.wide_run import WideRun
+from streamlasso.serve.store.database import Registered
 
 HOST = "127.0.0.1"
 #: Seconds until the server has started, and until it has stopped.
 START, STOP = 20.0, 3.0
 #: Seconds that a run waits for those who look at its model, at most.
-PATIENCE = 0.2
+LONGEST_LOOK = 0.2
 #: Bytes of a request, which has none to send.
 LARGEST = 1_000_000
+#: What the page reads.
+SHOWN = re.compile(r"/(models(/[^/]+(/history)?)?|events|session|[\w.-]*\.\w+|)")
 
 
 class Turns:
-    """The run and those who look at it take turns: a lock alone would be taken by the run again and again."""
+    """The run and those who look at it take turns: the run would take a lock alone again and again."""
 
     def __init__(self) -> None:
-        self._lock, self._count = threading.Lock(), threading.Lock()
-        self._looking = 0
+        self.free, self.count = threading.Condition(), threading.Lock()
+        self.n_waiting = 0
 
     @contextmanager
     def learning(self) -> Iterator[None]:
-        with self._lock:
+        with self.free:
             yield
-        until = time.monotonic() + PATIENCE
-        while self._looking and time.monotonic() < until:
-            time.sleep(0.0005)
+            self.free.wait_for(lambda: not self.n_waiting, LONGEST_LOOK)
 
     def look(self, function: Callable[[], Any]) -> Any:
-        with self._count:
-            self._looking += 1
-        try:
-            with self._lock:
+        with self.count:
+            self.n_waiting += 1
+        with self.free:
+            try:
                 return function()
-        finally:
-            with self._count:
-                self._looking -= 1
+            finally:
+                with self.count:
+                    self.n_waiting -= 1
+                self.free.notify_all()
 
 
 class ShownRun:
     """What the page asks of a service, for a run: one model, which nobody else teaches."""
 
     def __init__(self, options: Options) -> None:
-        settings = ModelSettings(target=options.target)
-        self.live_run = Live(Registered(0, name_of(options.data), "", time.time(), 0), settings)
-        self.models = {self.live_run.name: self.live_run}
+        registered = Registered(0, name_of(options.data), "", time.time(), 0)
+        self.served = ServedModel(registered, ModelSettings(target=options.target))
+        self.models = {self.served.name: self.served}
+        self.broken: dict[str, Any] = {}
         self.events, self.turns = Events(), Turns()
         self.n_bad = 0
 
-    def live(self, name: str) -> Live:
+    def model(self, name: str) -> ServedModel:
         if name not in self.models:
-            raise Problem(404, f"the run is called {self.live_run.name}")
-        return self.models[name]
+            raise Problem(404, f"the run is called {self.served.name}")
+        return self.served
 
     async def look(self, function: Callable[[], Any]) -> Any:
         return await asyncio.to_thread(self.turns.look, function)
@@ -99,23 +101,24 @@ class ShownRun:
         """A file of features by number has no name for its target; the run gives it one."""
         settings = ModelSettings(target=run.state.encoder.target.name)
         is_wide = isinstance(run.state.learning, WideLearning)
-        self.live_run.settings, self.live_run.model = settings, (WideRun if is_wide else LiveModel)(settings)
+        self.served.settings, self.served.model = settings, (WideRun if is_wide else LiveModel)(settings)
 
     def learnt(self, run: Run, rows: Encoded, outcomes: list[Outcomes]) -> None:
-        live, model, now = self.live_run, self.live_run.model, time.time()
+        served, model, now = self.served, self.served.model, time.time()
         if model.encoder is None:
             # One that continues has rows that are not known here.
             model.n_rows = run.state.n_rows - len(rows.target)
-            model.history = History(model.n_rows)
+            model.monitor.history = History(model.n_rows)
         model.encoder, model.learning = run.state.encoder, run.state.learning
         if isinstance(model, WideRun):
             model.snapshot = run.state.summariser.last_snapshot
-        _, alarms = model.noted(rows, outcomes, now)
-        live.n_predictions += len(rows.target)
-        live.note_pace(len(rows.target))
+        _, alarms = model.monitor.note(model, rows, outcomes, now)
+        model.n_rows, model.last_learn = model.n_rows + len(rows.target), now
+        served.n_predictions += len(rows.target)
+        served.note_pace(len(rows.target))
         for alarm in alarms:
-            told = {"kind": alarm.kind, "firing": alarm.firing, "row": alarm.row, "detail": alarm.detail}
-            self.events.publish("alarm", {"model": live.name, **told, "time": iso(alarm.time)})
+            about = {"kind": alarm.kind, "firing": alarm.firing, "row": alarm.row, "detail": alarm.detail}
+            self.events.publish("alarm", {"model": served.name, **about, "time": iso(alarm.time)})
         self._note_bad(run)
 
     def _note_bad(self, run: Run) -> None:
@@ -123,8 +126,8 @@ class ShownRun:
         if run.data.n_bad > self.n_bad:
             for example in run.data.bad_examples[self.n_bad :]:
                 error = {"time": iso(time.time()), "status": "left out", "detail": example}
-                self.live_run.errors.append(error)
-                self.events.publish("refused", {"model": self.live_run.name, **error})
+                self.served.errors.append(error)
+                self.events.publish("refused", {"model": self.served.name, **error})
             self.n_bad = run.data.n_bad
 
 
@@ -163,13 +166,11 @@ def run_page(options: Options, port: int) -> Iterator[RunPage]:
         listening = socket.create_server((HOST, port))
     except OSError as error:
         raise ValueError(f"--port {port} cannot be used ({error.strerror}): use another, or 0 for any") from error
-    shown, page = ShownRun(options), page_files()
+    shown, page, tokens = ShownRun(options), page_files(), Tokens({}, b"")
     # It has what the page asks for, and `only_shown` refuses the rest.
-    app = only_shown(application(shown, page, LARGEST))  # type: ignore[arg-type]
-    guard = Guard(
-        app, Tokens({}, b""), hosts=(), open=page, largest=LARGEST, rate=None, counted=lambda path, status: None
-    )
-    config = uvicorn.Config(guard, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
+    app = only_shown(application(shown, page, tokens, LARGEST))  # type: ignore[arg-type]
+    access = Access(app, tokens, hosts=(), pages=page, largest=LARGEST)
+    config = uvicorn.Config(access, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
@@ -191,15 +192,14 @@ def _await_start(server: uvicorn.Server, thread: threading.Thread) -> None:
 
 def only_shown(app: Any) -> Any:
     """Nothing but what the page reads."""
-    shown = re.compile(r"/(models(/[^/]+(/history)?)?|events|[\w.-]*\.\w+|)")
 
-    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (scope["method"] != "GET" or not shown.fullmatch(scope["path"])):
+    async def shown(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (scope["method"] != "GET" or not SHOWN.fullmatch(scope["path"])):
             await refuse(Problem(405, "this page shows a run, which learns its own rows: use streamlasso serve"), send)
             return
         await app(scope, receive, send)
 
-    return guarded
+    return shown
 
 
 def name_of(data: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,17 @@ class History:
         drop = min(drop, self.n)
         self.rows, self.n, self.first = grown, self.n - drop, self.first + drop
 
+    def restore(self, parts: Iterable[tuple[int, np.ndarray]]) -> None:
+        """Rows from checkpoints, in order, each part with the number of its first row."""
+        for first, rows in parts:
+            if first != self.n_rows:
+                self.first, self.n = first, 0
+            self.add(rows)
+        self.n_saved = self.n_rows
+
     def unsaved(self) -> tuple[int, np.ndarray]:
         """The rows since the last checkpoint, as far as they are kept, and the number of the first of them."""
         start = max(self.n_saved, self.first)
-        self.n_saved = self.n_rows
         return start, self.rows[start - self.first : self.n].copy()
 
     def points(self, start: int, stop: int, most: int) -> dict[str, list[Any]]:

@@ -1,0 +1,1 @@
+"""A model that learns from rows, and what people see of it."""

@@ -1,0 +1,44 @@
+"""Rows as the numbers that a learner takes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streamlasso.data.encoding import Encoder
+from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.serve.learning.first_rows import in_words
+from streamlasso.serve.learning.rows import Row, Rows
+from streamlasso.serve.problems import Problem
+
+
+def encoded(encoder: Encoder, rows: Rows) -> Encoded:
+    """The next rows; if one is refused, nothing has changed."""
+    table = rows.table(_columns(encoder), encoder.target.name)
+    bad: list[tuple[int, str]] = []
+
+    def refuse(i: int, reason: str) -> None:
+        bad.append((i, reason))
+        raise ValueError(reason)
+
+    try:
+        return encoder.encode(encoder.read(table), refuse)
+    except ValueError as error:
+        row = {"row": bad[0][0]} if bad else {}
+        raise Problem(422, in_words(error), **row) from None
+
+
+def encoded_each(encoder: Encoder, rows: list[Row]) -> np.ndarray:
+    """(row, feature), each row as if it were the next one."""
+    table = Rows(rows, [None] * len(rows)).table(_columns(encoder), encoder.target.name)
+    try:
+        return encoder.encode_each(encoder.read(table, needs_target=False))
+    except ValueError as error:
+        raise Problem(422, in_words(error)) from None
+
+
+def _columns(encoder: Encoder) -> list[str]:
+    """The names that a table of rows needs."""
+    names = [column.name for column in encoder.columns]
+    names += [] if encoder.joined is None else list(encoder.joined.columns)
+    names += [] if encoder.time is None else [encoder.time]
+    return [name for name in dict.fromkeys(names) if encoder.joined is None or name != encoder.joined.name]

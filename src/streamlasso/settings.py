@@ -62,11 +62,19 @@ def _checked(n_features: int, settings: dict[str, Any]) -> dict[str, Any]:
         tuner = tuner.set_params(carry=False)
     if settings["lambda_init"] is not None and (tuner.lambda_init is not None or tuner.competes):
         raise ValueError(f"lambda_init={settings['lambda_init']!r}: {tuner!r} brings its own, so leave it at None")
-    return dict(
+    parts: dict[str, Any] = dict(
         family=as_family(settings["family"]),
         memory=as_memory(settings["memory"], tuner),
         penalty=as_penalty(settings["penalty"]),
         tuner=tuner,
+    )
+    if parts["penalty"].l1_ratio is None and (has_mixture(parts) or settings["gradient"] != "exact"):
+        raise ValueError(
+            f"penalty={parts['penalty']!r} has no l1_ratio: use it with one lam, such as tuner='logrms', one memory, "
+            "and gradient='exact'"
+        )
+    return dict(
+        **parts,
         gradient=one_of("gradient", settings["gradient"], ("exact", "diagonal")),
         curvature=one_of("curvature", settings["curvature"], ("updated", "previous")),
         lambda_init=_lambda_init(settings["lambda_init"]),
@@ -87,9 +95,7 @@ def as_family(family: str | Family) -> Family:
 def as_penalty(penalty: Any) -> Penalty:
     """The penalty itself, by name or as it is; None is L1()."""
     penalty = L1() if penalty is None else _part("penalty", penalty, Penalty, PENALTIES)
-    l1_ratio = getattr(penalty, "l1_ratio", None)
-    if l1_ratio is None or not 0 <= l1_ratio <= 1:
-        raise ValueError(f"penalty={penalty!r} has l1_ratio {l1_ratio}: it must lie in [0, 1]")
+    penalty.check()
     return penalty
 
 

@@ -344,6 +344,10 @@ class Engine(Stateful):
         importance = np.abs(self.coef) * self.feature_deviations()
         return Selected(self.intercept, self.coef, 0, self.inclusion(), importance)
 
+    def merged(self, older):
+        """A model of the rows of `older`, which has the same settings, and then of these."""
+        raise ValueError('the default is many models, with memories of their own: merge models with tuner="logrms"')
+
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def grown(self, n_features):

@@ -5,8 +5,6 @@ import cython
 import numpy as np
 from cython.cimports.streamlasso.core.base.part import Part
 
-from streamlasso import _parts
-
 REQUIRED = ("loss", "slope", "curvature", "mean")
 
 
@@ -103,8 +101,6 @@ class Family(Part):
         """A response on that scale."""
         return y
 
-    get_params, set_params, __sklearn_clone__ = _parts.get_params, _parts.set_params, _parts.clone
-
     def check(self):
         """Refuse a family that lacks a method."""
         cls = type(self)
@@ -125,8 +121,10 @@ class Family(Part):
     #: `least_loss`, half the deviance, under `deviance_name`.
     loss_name = "loss"
     deviance_name = None
-    #: Whether the noise has a scale that has to be learnt; a class has none.
+    #: Whether the noise has a scale that has to be learnt.
     has_scale = True
+    #: Whether responses are 0 or 1, so that their mean is a probability; all others have quantiles.
+    binary = False
     #: No response is lower.
     lowest = -np.inf
     #: Whether responses are whole numbers.

@@ -26,6 +26,7 @@ class Binomial(Family):
     response = "a share"
     loss_name = "log loss"
     has_scale = False
+    binary = True
 
     def loss_at(self, y, eta):
         return log1p(exp(-fabs(eta))) + (1.0 - y if eta > 0.0 else -y) * eta

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from streamlasso import _parts
 from streamlasso.core.base.part import Part
 
 
@@ -34,8 +33,6 @@ class Memory(Part):
     decay: float = 1.0
     #: How many rows are remembered at most; 0 is no limit.
     length: int = 0
-
-    get_params, set_params, __sklearn_clone__ = _parts.get_params, _parts.set_params, _parts.clone
 
     def members(self) -> Sequence[Memory]:
         """The memories that compete: itself, or several."""

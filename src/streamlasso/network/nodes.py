@@ -27,7 +27,8 @@ NODES_PER_THREAD, LEAST_WORK = 32, 300
 
 
 class _Separate:
-    """Nodes that share nothing: families whose rows weigh differently in each regression, and competing models.
+    """Nodes that share nothing: families whose rows weigh differently in each regression, competing models, and
+    penalties that are asked.
 
     variance : of what each node's predictions left, as far back as its memory reaches; 1 for families that have none
     """
@@ -90,7 +91,7 @@ class Nodes:
         self.n_features = p
         self.settings = settings
         quadratic = settings["family"].quadratic
-        self.shared = quadratic and not has_mixture(settings)
+        self.shared = quadratic and not has_mixture(settings) and settings["penalty"].l1_ratio is not None
         #: The strongest that an edge can be.
         self.most = 1.0 if quadratic else np.inf
         n_groups = min(n_jobs or max(1, min(os.cpu_count() or 1, p // NODES_PER_THREAD)), p)

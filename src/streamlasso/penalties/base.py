@@ -1,7 +1,16 @@
 """What the engine asks of a penalty."""
 
-from streamlasso import _parts
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from streamlasso.core.base.part import Part
+
+if TYPE_CHECKING:
+    import numpy as np
+
+#: What a penalty without an `l1_ratio` gives.
+REQUIRED = ("value", "prox", "dual_norm")
 
 
 class Penalty(Part):
@@ -17,12 +26,35 @@ class Penalty(Part):
     ...     l1_ratio = 0.9
     >>> RAPRegressor(penalty=MostlyL1()).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0]).n_seen_
     3
+
+    Any other convex penalty `lam P(u)`, with u_j = v_j b_j, gives three methods instead, and needs a tuner of one lam.
     """
 
     #: The word for the penalty in settings.
     name: str | None = None
+    #: The share of the penalty that is l1, in [0, 1]; None for one that gives the methods.
+    l1_ratio: float | None = None
 
-    get_params, set_params, __sklearn_clone__ = _parts.get_params, _parts.set_params, _parts.clone
+    def value(self, u: np.ndarray) -> float:
+        """P(u)"""
+        raise NotImplementedError
 
-    #: The share of the penalty that is l1, in [0, 1].
-    l1_ratio: float
+    def prox(self, u: np.ndarray, step: float) -> np.ndarray:
+        """The z with the least |z - u|^2 / 2 + step P(z)."""
+        raise NotImplementedError
+
+    def dual_norm(self, g: np.ndarray) -> float:
+        """The smallest lam at which u = 0 is best where the loss falls as g does."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuse a penalty that is none."""
+        if self.l1_ratio is None:
+            missing = [name for name in REQUIRED if getattr(type(self), name) is getattr(Penalty, name)]
+            if missing:
+                raise TypeError(
+                    f"{type(self).__name__}: a penalty gives l1_ratio, or {', '.join(REQUIRED)}; missing: "
+                    f"{', '.join(missing)}"
+                )
+        elif not 0 <= self.l1_ratio <= 1:
+            raise ValueError(f"penalty={self!r} has l1_ratio {self.l1_ratio}: it must lie in [0, 1]")

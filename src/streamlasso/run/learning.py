@@ -131,7 +131,7 @@ class Learning:
             learning = cls(target, RAPRegressor(family=target.family, **settings)._start(features))
             learning.baselines = NumberBaselines(learning.family, season)
             learning.coverage = coverage
-            learning.errors = Quantiles(learning.family) if learning.family.has_scale else None
+            learning.errors = None if learning.family.binary else Quantiles(learning.family)
             if competes and not np.isnan(learning.family.least_loss(np.ones(1))[0]):
                 learning.competition = learning._compete()
             return learning

@@ -6,8 +6,6 @@ import numpy as np
 from cython.cimports.streamlasso.core.base.buffers import copied, fill
 from cython.cimports.streamlasso.core.base.part import Part
 
-from streamlasso import _parts
-
 
 @cython.cclass
 class Tuner(Part):
@@ -51,8 +49,6 @@ class Tuner(Part):
             lam = self.update(lam, slope, norm, lam_max, numbers)
             fill(state, n, numbers)
             return lam
-
-    get_params, set_params, __sklearn_clone__ = _parts.get_params, _parts.set_params, _parts.clone
 
     def check(self):
         """Refuse a tuner that lacks a method."""

@@ -75,7 +75,7 @@ class Mixture(Tuner):
         """The powers of the experts of a family."""
         if self.powers is not None:
             return self.powers
-        return POWERS if family.has_scale else POWERS_OF_CLASSES
+        return POWERS_OF_CLASSES if family.binary else POWERS
 
     def settings(self):
         return {

@@ -36,3 +36,27 @@ class Part:
 
     def __reduce__(self):
         return _rebuild, (type(self), self.settings())
+
+    # --- scikit-learn's way to read and change parameters ---------------------------------------------------------
+
+    def get_params(self, deep=True):
+        """The arguments of the constructor, by name."""
+        return self.settings()
+
+    def set_params(self, **changes):
+        """A part with these arguments changed; this one stays as it is.
+
+        >>> from streamlasso.memories import Forgetting
+        >>> Forgetting(0.99).set_params(r=0.9)
+        Forgetting(r=0.9)
+        """
+        settings = self.settings()
+        for name in changes:
+            if name not in settings:
+                known = f"use {', '.join(settings)}" if settings else "it has none"
+                raise ValueError(f"{name}={changes[name]!r} is no parameter of {type(self).__name__}: {known}")
+        return type(self)(**{**settings, **changes}) if changes else self
+
+    def __sklearn_clone__(self):
+        """What is frozen need not be copied."""
+        return self

@@ -1,12 +1,9 @@
-cimport cython
-
 from streamlasso.core.glm.newton cimport Newton
 from streamlasso.core.lasso.objective cimport Objective
 from streamlasso.core.lasso.moments cimport Moments
 from streamlasso.core.glm.recent_rows cimport WholeRows
 
 
-@cython.final
 cdef class Likelihood(Objective):
     cdef WholeRows rows
     cdef Newton main, null

@@ -19,6 +19,7 @@ from cython.cimports.streamlasso.core.base.checks import FIRST_ROWS, weight_of
 from cython.cimports.streamlasso.core.base.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.base.tape import ANY, PENALTY
 from cython.cimports.streamlasso.core.glm.likelihood import Likelihood
+from cython.cimports.streamlasso.core.glm.proximal import Proximal
 from cython.cimports.streamlasso.core.lasso.moments import Scaler
 from cython.cimports.streamlasso.core.lasso.objective import LeastSquares
 from cython.cimports.streamlasso.core.model import Engine
@@ -70,8 +71,9 @@ class Learner(Engine):
     ):
         if penalty_factor is None:
             penalty_factor = np.ones(n_features)
-        kind = LeastSquares if family.quadratic else Likelihood
-        rows_kept = 0 if family.quadratic else whole_rows(history, batch_size, memory.length)
+        asked: cython.bint = penalty.l1_ratio is None
+        kind = Proximal if asked else LeastSquares if family.quadratic else Likelihood
+        rows_kept = 0 if kind is LeastSquares else whole_rows(history, batch_size, memory.length)
         settings = dict(
             family=family,
             memory=memory,
@@ -95,7 +97,7 @@ class Learner(Engine):
         self.tuner = tuner
         self.n_tuner = max(tuner.n_state, 1)
         self.tuner_state = Doubles(self.n_tuner)
-        self.compiled = family.compiled and tuner.compiled
+        self.compiled = family.compiled and tuner.compiled and not asked
         self.in_place = True
         self.clamped = tuner.clamped
         self.updated = curvature == "updated"
@@ -107,7 +109,7 @@ class Learner(Engine):
         self.started = lambda_init is not None
         self.lam = lambda_init if self.started else 0.0
         self.objective = kind(problem_of(self.settings, memory, rows_kept))
-        self.quantiles = Quantiles(family) if family.has_scale else None
+        self.quantiles = None if family.binary else Quantiles(family)
         self.changes = Changes(n_features, family, false_alarms) if false_alarms > 0.0 else None
 
     # --- learning -----------------------------------------------------------------------------------------------
@@ -266,19 +268,39 @@ class Learner(Engine):
 
     # --- merging ------------------------------------------------------------------------------------------------
 
-    def folded(self):
-        """A copy in which all rows are sums, none is kept whole."""
-        copy: Learner = unpacked(type(self), self.p, self.settings, self.pack())
-        while copy.objective.n_whole > 0:
-            copy.objective.fold_oldest()
-        return copy
-
-    def settle(self):
-        """Solve for the rows that are there."""
-        self.wake()
-        self.objective.n_slope = 0
-        self._move(0.0)
-        self._solve()
+    def merged(self, older: Learner):
+        """A model of the rows of `older` and then of these. Weighted sums add up; the older rows have faded by as many
+        rows as this model has seen, so with a forgetting factor r their sums are multiplied by r to that power. Rows
+        that they still keep whole become quadratics at their minimiser, as they would have soon.
+        """
+        decay: cython.double = self.settings["memory"].decay
+        if self.settings["memory"].length:
+            raise ValueError(
+                f"memory={self.settings['memory']!r} keeps the last rows: merge models that forget by a factor"
+            )
+        # Where nothing is forgotten the one with fewer rows is the older: rows that are kept whole stay so.
+        first: Learner = older
+        last: Learner = self
+        if decay == 1.0 and self.n_seen < first.n_seen:
+            first, last = self, older
+        elif last.objective.n_whole and first.n_seen and last.objective.n_whole == last.n_seen:
+            raise ValueError(
+                f"b has seen {last.n_seen} rows, and keeps all of them whole: let a learn them, or give b more"
+            )
+        both: Learner = unpacked(type(self), self.p, self.settings, last.pack())
+        first = unpacked(type(self), self.p, self.settings, first.pack())
+        while first.objective.n_whole > 0:
+            first.objective.fold_oldest()
+        both.objective.join(first.objective, last.objective.unit / first.objective.unit * decay**last.n_seen)
+        both.n_seen += first.n_seen
+        if not both.started:
+            both.lam, both.started = first.lam, first.started
+            both.tuner_state = first.tuner_state
+        both.wake()
+        both.objective.n_slope = 0
+        both._move(0.0)
+        both._solve()
+        return both
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
 

@@ -110,6 +110,24 @@ class Scaler(Stateful):
         self.y_scatter -= k * d * d
         self.weight -= weight
 
+    def join(self, other: Scaler, factor: cython.double):
+        """The rows of another one too, whose weights are multiplied by this factor."""
+        j: cython.Py_ssize_t
+        d: cython.double
+        w: cython.double = other.weight * factor
+        total: cython.double = w + self.weight
+        if not total > 0.0:
+            return
+        k: cython.double = w * self.weight / total
+        for j in range(self.p):
+            d = other.mean[j] - self.mean[j]
+            self.scatter[j] += factor * other.scatter[j] + k * d * d
+            self.mean[j] += w / total * d
+        d = other.y_mean - self.y_mean
+        self.y_scatter = other.y_scatter * factor + self.y_scatter + k * (d * d)
+        self.y_mean += w / total * d
+        self.weight = total
+
     def deviations(self, out):
         """The standard deviation of each feature; 0 where doubles cannot tell its values apart."""
         deviations(self.p, self.scatter, self.mean, 1.0 / self.weight, out)
@@ -233,6 +251,30 @@ class Moments(Stateful):
                 c[j] += dt * z[j]
         self.target_scatter += sign * dt * dt
         return z
+
+    def join(self, other: Moments, factor: cython.double):
+        """The rows of another problem too, whose weights are multiplied by this factor."""
+        i: cython.Py_ssize_t
+        j: cython.Py_ssize_t
+        p: cython.Py_ssize_t = self.p
+        w: cython.double = other.weight * factor
+        total: cython.double = w + self.weight
+        share: cython.double = w / total if total > 0.0 else 0.0
+        k: cython.double = w * self.weight / total if self.centred and total > 0.0 else 0.0
+        dt: cython.double = other.target_mean - self.target_mean
+        d: cython.double[::1] = np.empty(p)
+        self.flush()
+        other.flush()
+        for j in range(p):
+            d[j] = other.mean[j] - self.mean[j]
+        for j in range(p):
+            self.c[j] += factor * other.c[j] + k * d[j] * dt
+            self.mean[j] += share * d[j]
+            for i in range(p):
+                self.S[j * p + i] = self.S[j * p + i] + factor * other.S[j * p + i] + k * (d[j] * d[i])
+        self.target_scatter = other.target_scatter * factor + self.target_scatter + k * (dt * dt)
+        self.target_mean += share * dt
+        self.weight = total
 
     def flush(self):
         """S += rows' signed, in panels small enough to stay on one thread."""

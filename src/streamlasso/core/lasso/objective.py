@@ -56,6 +56,7 @@ class Problem(NamedTuple):
     diagonal : whether the derivative takes the Hessian for diagonal
     decay, window : what every weight is multiplied by when a row arrives, and how many rows count, 0 for all
     history : rows that are kept whole, 0 where sums are sufficient
+    penalty : asked where it has no l1_ratio (`proximal.py`)
     """
 
     family: Any
@@ -67,6 +68,7 @@ class Problem(NamedTuple):
     decay: float
     window: int
     history: int
+    penalty: Any
 
 
 def problem_of(settings, memory, history=0):
@@ -74,13 +76,14 @@ def problem_of(settings, memory, history=0):
     return Problem(
         settings["family"],
         settings["penalty_factor"],
-        settings["penalty"].l1_ratio,
+        1.0 if settings["penalty"].l1_ratio is None else settings["penalty"].l1_ratio,
         settings["fit_intercept"],
         settings["standardize"],
         settings["gradient"] == "diagonal",
         memory.decay,
         memory.length,
         history,
+        settings["penalty"],
     )
 
 
@@ -223,6 +226,13 @@ class Objective(Stateful):
                 self.moments.add(self.ring.x + slot * self.p, self.ring.target[slot], self.ring.curvature[slot])
         self.actives.lose_track()
         self.n_removed = 0
+
+    def join(self, older: Objective, factor: cython.double):
+        """The rows of another one too, which are all sums, weighing this much more in these units. Solve after."""
+        self.scaler.join(older.scaler, factor)
+        self.moments.join(older.moments, factor)
+        self.n_seen += older.n_seen
+        self.actives.lose_track()
 
     def rescale(self, factor):
         """All weights times a power of four."""

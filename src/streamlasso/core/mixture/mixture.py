@@ -102,7 +102,7 @@ class MixtureLearner(Engine):
         self.stream = Scaler(self.p)
         self.selection = Selection(self.p, settings["penalty_factor"])
         self.carries = groups[0].carry is not None
-        self.calibrates = self.carries and not self.family.has_scale
+        self.calibrates = self.carries and self.family.binary
         self.calibration = Calibration(self.family)
         self.is_asked = False
         self.is_summarised = True
@@ -110,7 +110,7 @@ class MixtureLearner(Engine):
         self.n_seen = 0
         self.all_lam = self.all_lam_max = self.all_size = 0.0
         self.code = WAITING
-        self.quantiles = Quantiles(self.family) if self.family.has_scale else None
+        self.quantiles = None if self.family.binary else Quantiles(self.family)
         false_alarms = settings.get("false_alarms", 0.0)
         self.changes = Changes(n_features, self.family, false_alarms) if false_alarms > 0.0 else None
         self._make_room()

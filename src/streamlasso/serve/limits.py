@@ -8,7 +8,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 # --- a request ---
 #: Bytes of the address and headers of a request, and of all bodies that are being received or wait, in bodies of the
 #: largest size.
-MOST_HEAD_BYTES, MOST_BODIES = 65_536, 4
+MOST_HEAD_BYTES, MOST_BODIES = 32_768, 4
 #: Requests that wait for one kind of work.
 MOST_QUEUED = 2_000
 #: Clients whose pace is remembered, and wrong tokens of an address within a minute.

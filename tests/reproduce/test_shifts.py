@@ -51,7 +51,7 @@ def test_the_ends_are_where_the_test_turns():
     rng = np.random.default_rng(1)
     for series in wandering(rng, 5) - 0.8 * DESIGN / 2:
         (found,) = certainty_of(shifted(detrended(series), DESIGN)[:, None], unit_effect(DESIGN))
-        assert (found.p, found.low, found.high) == (found.p_corrected, found.low_corrected, found.high_corrected)
+        assert found.p == found.p_corrected
         for end, sign in ((found.high, 1.0), (found.low, -1.0)):
             for apart, kept in ((-1e-6, True), (1e-6, False)):
                 contrasts = sign * by_hand(series, end + sign * apart)
@@ -66,7 +66,7 @@ def test_corrected_ps_are_those_of_the_lowest_contrast():
     found = certainty_of(shifted(detrended(series), DESIGN), unit_effect(DESIGN))
     for j, each in enumerate(found):
         assert each.p_corrected == np.mean([min(units[k]) <= units[0, j] for k in range(N)])
-        assert (each.high_corrected < 0) == (each.p_corrected <= ALPHA)
+        assert (each.high < 0) == (each.p <= ALPHA)
 
 
 def test_where_there_is_nothing_ps_are_uniform():
@@ -97,20 +97,17 @@ def test_slow_series_with_a_trend_get_a_fair_test():
 
 
 def test_a_known_effect_is_found_and_covered():
-    """One of three series has it: corrected ps find it, all three intervals hold what is true."""
+    """One of three series has it: corrected ps find it, and intervals hold what is true."""
     rng = np.random.default_rng(5)
     effects = np.array([-3.0, 0.0, 0.0])
-    ps, covered, together = [], [], []
+    ps, covered = [], []
     for _ in range(200):
         series = wandering(rng, 3) + effects[:, None] * DESIGN / 2
         found = certainty_of(shifted(detrended(series), DESIGN), unit_effect(DESIGN))
         ps.append(found[0].p_corrected)
         covered.append([each.low <= effect <= each.high for each, effect in zip(found, effects, strict=True)])
-        inside = [each.low_corrected <= true <= each.high_corrected for each, true in zip(found, effects, strict=True)]
-        together.append(all(inside))
     assert np.mean(np.array(ps) <= ALPHA) > 0.8
     np.testing.assert_allclose(np.mean(covered, axis=0), 0.9, atol=0.06)
-    assert np.mean(together) > 0.85
 
 
 def test_a_constant_series_says_nothing():

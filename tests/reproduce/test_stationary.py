@@ -38,7 +38,7 @@ def test_norms_are_those_of_scikit_learn_in_the_order_asked():
 
 def test_the_lines_of_a_draw_are_what_the_estimator_does():
     stream, lam_init = draw(1, 4, 10, "gaussian")
-    lines = Distances("gaussian", 10, 4, 1, 2).run()["draws"].to_pylist()
+    lines = Distances(4, 1, 2, "gaussian", 10).run()["draws"].to_pylist()
     assert len(lines) == len(list(rules()))
     line = next(line for line in lines if (line["rule"], line["step"]) == (RAP, 0.001))
     model = RAPRegressor(tuner=SGD(0.001), memory=1.0, lambda_init=lam_init)

@@ -185,7 +185,7 @@ def test_same_bits_as_one_process_and_bad_rows_leave(spark, tmp_path):
 
     in_files(tmp_path / "in", sales(20))
     other = learn(stream(spark, tmp_path / "in"), RAPRegressor(tuner="logrms", memory=0.5), **NAMES, pages=5)
-    with pytest.raises(Exception, match="the checkpoint was started with model=.RAPRegressor"):
+    with pytest.raises(Exception, match=r"the checkpoint was started with model=.RAPRegressor"):
         run(other, tmp_path)
     assert_same_models(spark, tmp_path / "checkpoint", keyed)
 

@@ -117,23 +117,6 @@ def save_slice(path, number, series="a", data=None, place=0.0, **header):
     return path
 
 
-def save_slices(folder, volume, number, series="a", tag="TemporalPositionIdentifier", order=None, echo=1):
-    """A volume as slices 3 mm apart, one file each, numbered through the run; the paths, in the given order."""
-    n = volume.shape[2]
-    return [
-        save_slice(
-            folder / f"{series}{echo}_{(number - 1) * n + k + 1:05d}.dcm",
-            (number - 1) * n + k + 1,
-            series,
-            volume[..., k],
-            3.0 * k,
-            **{tag: number},
-            EchoNumbers=echo,
-        )
-        for k in (range(n) if order is None else order)
-    ]
-
-
 def save_enhanced(path, volume, number, series="a"):
     """An enhanced multi-frame image, one frame per slice."""
     from pydicom.dataset import Dataset

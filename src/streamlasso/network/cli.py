@@ -24,11 +24,10 @@ def network(
     delay: float = 5.0,
     at: list[str] | None = None,
     memory: float = 0.95,
-    tuner: Literal["logrms", "lars", "sgd", "mixture"] = "logrms",
+    tuner: str = "logrms",
     step_size: float | None = None,
     rule: Literal["and", "or"] = "and",
-    family: Literal["gaussian", "binomial"] = "gaussian",
-    jobs: int | None = None,
+    family: str = "gaussian",
     volumes: int | None = None,
     idle: float | None = None,
     patience: float | None = None,
@@ -49,8 +48,7 @@ def network(
         One file per subject, or folders of them: region series (CSV, TSV, .txt, Parquet, Arrow, .npy, .npz) with one
         row per time point and one column per region, or 4-D NIfTI images, which need --atlas.
     watch
-        Instead of data, a folder into which a scanner writes one NIfTI or DICOM file per volume, or one DICOM file per
-        slice.
+        Instead of data, a folder into which a scanner writes one NIfTI or DICOM file per volume.
     atlas
         A 3-D NIfTI of labels, 0 for no region.
     labels
@@ -77,15 +75,14 @@ def network(
     memory
         How the past is forgotten: a forgetting factor, or a number of time points such as 60.
     tuner
-        How each region's lam moves; lars with --step-size 0.025 is what the paper's authors ran.
+        How each region's lam moves: logrms, mixture, lars or sgd; lars with --step-size 0.025 is what the paper's
+        authors ran.
     step_size
         The step of the tuner. lars and sgd need one; mixture has none.
     rule
         Whether an edge needs both coefficients of a pair (and), or one of them (or).
     family
         binomial for series of 0 and 1: votes, spikes.
-    jobs
-        Subjects learnt in parallel. Default: 1, which already uses all cores.
     volumes
         With --watch: stop after this many volumes. Ctrl-C stops too.
     idle
@@ -105,7 +102,7 @@ def network(
         live = {"--volumes": volumes, "--idle": idle, "--patience": patience, "--pattern": pattern}
         _refuse_given(live, "is only for --watch FOLDER: omit it")
     else:
-        recorded = {"--confounds": confounds, "--confound-columns": confound_columns, "--jobs": jobs}
+        recorded = {"--confounds": confounds, "--confound-columns": confound_columns}
         _refuse_given(recorded, "does not work with --watch, where volumes arrive one by one: omit it")
     images = Images(atlas, labels, coords, confounds, _split(confound_columns))
     design = Design(events, tr, start, delay, _times(_split(at)))
@@ -116,7 +113,7 @@ def network(
     from streamlasso.network.command import run_live, run_recorded
 
     if watch is None:
-        run_recorded(data, out, images, design, model, 1 if jobs is None else jobs)
+        run_recorded(data, out, images, design, model)
     else:
         run_live(watch, out, images, design, model, watching)
 

@@ -9,23 +9,19 @@ import numpy as np
 from rich.table import Table
 
 from streamlasso._terminal import console, say, warn
-from streamlasso._text import count
+from streamlasso._text import count, number
 from streamlasso.network.blocks import conclusion
 from streamlasso.network.group import Group
 from streamlasso.network.live import watch
 from streamlasso.network.options import Design, Images, Model, Watching
 from streamlasso.network.recorded import Outcome, run_network
 from streamlasso.network.scan import Scan
-from streamlasso.network.subjects import unused_note
-
-#: With more conditions the table would be too wide for a terminal.
-MAX_CONDITIONS = 4
 
 
-def run_recorded(data: Sequence[Path], out: Path, images: Images, design: Design, model: Model, jobs: int) -> None:
+def run_recorded(data: Sequence[Path], out: Path, images: Images, design: Design, model: Model) -> None:
     """Recorded subjects. Those that cannot be used are an error, after the others are done."""
-    outcome = run_network(data, out, images, design, model, jobs, progress=True)
-    for note in [*outcome.group.notes, *([unused_note(outcome.unused)] if outcome.unused else [])]:
+    outcome = run_network(data, out, images, design, model, progress=True)
+    for note in outcome.group.notes:
         warn(note)
     terminal = console()
     terminal.print(_table(outcome.group))
@@ -55,31 +51,14 @@ def _raise_failures(outcome: Outcome, out: Path) -> None:
 
 def _table(group: Group) -> Table:
     table = Table("subject", title="Networks learnt", title_justify="left")
-    conditions = _observed_conditions(group)
-    for name in ("time points", "regions", "edges (mean)", "lam (mean)", *(f"lam, {name}" for name in conditions)):
+    for name in ("time points", "regions", "edges (mean)", "lam (mean)"):
         table.add_column(name, justify="right")
     for subject in group.subjects:
-        lam, condition = subject.mean_lam, group.conditions(subject)
-        means = [_mean(lam), *(_mean(lam[condition == name]) for name in conditions)]
-        table.add_row(
-            subject.subject,
-            f"{len(subject.t):,}",
-            str(len(subject.regions)),
-            f"{subject.edges.counts().mean():.0f}",
-            *(f"{value:.3g}" for value in means),
-        )
+        n_edges, lam = subject.edges.counts().mean(), subject.mean_lam
+        mean = float(lam[np.isfinite(lam)].mean()) if np.isfinite(lam).any() else float("nan")
+        counts = (f"{len(subject.t):,}", str(len(subject.regions)), f"{n_edges:.0f}")
+        table.add_row(subject.subject, *counts, number(mean))
     return table
-
-
-def _observed_conditions(group: Group) -> list[str]:
-    observed = {name for subject in group.subjects for name in group.conditions(subject)}
-    conditions = [name for name in group.condition_names if name in observed]
-    return conditions if len(conditions) <= MAX_CONDITIONS else []
-
-
-def _mean(lam: np.ndarray) -> float:
-    lam = lam[np.isfinite(lam)]
-    return float(lam.mean()) if len(lam) else float("nan")
 
 
 def _latency(scan: Scan, tr: float | None) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from streamlasso._text import listed
+from streamlasso.families import FAMILIES
 from streamlasso.network.files import write_run
 from streamlasso.network.group import Group, times_within
 from streamlasso.network.imaging.arrivals import Arrival, Arrivals, Notice
@@ -57,8 +58,6 @@ def watch(
             session.problem("events", note)
         _follow_folder(folder.absolute(), watching, session)
     n_notes = len(scan.notes)
-    if reader.stacks.n_waiting:
-        scan.notes.append(f"{reader.stacks.n_waiting} slices belong to no complete volume")
     if not scan.numbers:
         raise ValueError(f"--watch {folder}: no volume could be learnt: {_reason(folder, watching, scan)}")
     scan.model.save(out / "model.safetensors")
@@ -74,7 +73,7 @@ def watch(
 
 
 def _check_options(folder: Path, design: Design, model: Model, watching: Watching, events: Sequence[Event]) -> None:
-    if model.family != "gaussian":
+    if not FAMILIES[model.family]().quadratic:
         raise ValueError(f"--family {model.family} is not for images, whose region means are gaussian: omit it")
     if not folder.is_dir():
         raise ValueError(f"--watch {folder}: no such folder: create it before the scanner writes to it")
@@ -104,7 +103,7 @@ def _reason(folder: Path, watching: Watching, scan: Scan) -> str:
 
 def _follow_folder(folder: Path, watching: Watching, session: _Session) -> None:
     reader = session.reader
-    arrivals = Arrivals(folder, reader, watching.patience, watching.pattern, partial=reader.stacks.partial)
+    arrivals = Arrivals(folder, reader, watching.patience, watching.pattern)
     with FolderWatch(folder) as folder_watch:
         for item in _until_stop(watch_arrivals(arrivals, folder_watch), watching, session.scan):
             session.handle(item)

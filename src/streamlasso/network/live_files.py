@@ -2,13 +2,12 @@
 
 series.csv : the region means, on disk before the volume is reported, so that after a crash
     `streamlasso network series.csv` learns the scan again
-current.json, current.npy : the network after the last volume, as a list of edges and as a matrix
+current.json : the network after the last volume, as a list of edges
 volumes.csv : every volume and every problem, with the latency
 """
 
 from __future__ import annotations
 
-import io
 import json
 import os
 from collections.abc import Sequence
@@ -28,11 +27,10 @@ VOLUME_COLUMNS = ("volume", "file", "status", "edges", "mean_lam", "latency_ms")
 
 
 def write_current(out: Path, scan: Scan, arrival: Arrival) -> None:
-    """The network after this volume, as current.json and current.npy.
+    """The network after this volume, as current.json.
 
     Not synced, which would cost some 20 ms: the next volume replaces them, and series.csv is what a crash must leave.
     """
-    network = scan.network
     current = {
         "volume": arrival.number,
         "file": arrival.path.name,
@@ -40,12 +38,9 @@ def write_current(out: Path, scan: Scan, arrival: Arrival) -> None:
         "mean_lam": None if np.isnan(scan.mean_lam) else scan.mean_lam,
         "edges": [
             {"source": scan.regions[i], "target": scan.regions[j], "strength": round(float(strength), 6)}
-            for i, j, strength in zip(*sorted_edges(network), strict=True)
+            for i, j, strength in zip(*sorted_edges(scan.network), strict=True)
         ],
     }
-    matrix = io.BytesIO()
-    np.save(matrix, network.astype(np.float32))
-    write_whole(out / "current.npy", matrix.getvalue(), sync=False)
     write_whole(out / "current.json", json.dumps(current).encode(), sync=False)
 
 

@@ -6,13 +6,11 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
+from streamlasso.families import FAMILIES
 from streamlasso.network.estimator import StreamingNetwork
 from streamlasso.network.imaging.nifti import MAX_TR
 from streamlasso.settings import memory_of
 from streamlasso.tuners import TUNERS, Tuner
-
-#: Tuners whose step depends on the data and has no default; a step to start with.
-SUGGESTED_STEPS = {"lars": 0.025, "sgd": 0.01}
 
 
 @dataclass(frozen=True)
@@ -26,10 +24,9 @@ class Model:
     family: str = "gaussian"
 
     def __post_init__(self) -> None:
-        if self.tuner == "mixture" and self.step_size is not None:
-            raise ValueError(f"--step-size {self.step_size:g}: --tuner mixture has no step; omit it")
-        if self.tuner in SUGGESTED_STEPS and self.step_size is None:
-            raise ValueError(f"--tuner {self.tuner} needs a --step-size: try {SUGGESTED_STEPS[self.tuner]:g}")
+        for option, given, known in (("--tuner", self.tuner, TUNERS), ("--family", self.family, FAMILIES)):
+            if given not in known:
+                raise ValueError(f"{option} {given} is unknown: use one of {', '.join(known)}")
         self._tuner()
         memory_of(self.memory, f"--memory {self.memory:g}")
 
@@ -40,8 +37,15 @@ class Model:
         )
 
     def _tuner(self) -> Tuner:
-        kind = TUNERS[self.tuner]
-        return kind() if self.step_size is None else kind(step_size=self.step_size)
+        step = {} if self.step_size is None else {"step_size": self.step_size}
+        try:
+            return TUNERS[self.tuner](**step)
+        except TypeError as error:
+            if step:
+                complaint = f"--step-size {self.step_size:g}: --tuner {self.tuner} has no step; omit it"
+            else:
+                complaint = f"--tuner {self.tuner} needs a --step-size: try 0.01"
+            raise ValueError(complaint) from error
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 from streamlasso.network.blocks import conclusion, condition_table
 from streamlasso.network.estimator import sorted_edges
 from streamlasso.network.group import Group, nan_mean
-from streamlasso.network.subjects import unused_note
 from streamlasso.report.network.figures import condition_colours, empty_brain, warm_up
 from streamlasso.report.page import (
     bullets,
@@ -92,7 +91,6 @@ def write_page_of(
     notes = [
         *group.notes,
         *(f"not read: {reason}" for reason in settings.get("failures", {}).values()),
-        *([unused_note(settings["unused"])] if settings.get("unused") else []),
     ]
     parts = [
         paragraph(_headline(group), "headline"),
@@ -154,7 +152,7 @@ def _flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     lines = {}
     for name, value in settings.items():
         for key, inner in value.items() if isinstance(value, Mapping) else [("", value)]:
-            if name not in ("failures", "data", "unused") and inner not in (None, "", ()):
+            if name not in ("failures", "data") and inner not in (None, "", ()):
                 lines[f"{name} {key}".strip()] = inner
     return lines
 

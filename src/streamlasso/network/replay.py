@@ -28,16 +28,16 @@ def replay(
     advance : called after each volume with its number and the number of all
     """
     check_volumes(volumes)
-    with opened_run(run) as image:
-        seconds = seconds_per_volume(run, image) if tr is None else tr
-        if seconds is None:
-            raise ValueError(f"{run} does not state the time between volumes: add --tr")
-        check_tr(seconds)
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(is_volume(path) for path in folder.iterdir()):
-            raise ValueError(f"{folder} already holds volumes: use an empty folder")
-        n = image.shape[3] if volumes is None else min(volumes, image.shape[3])
-        return _play(image, folder, seconds, n, advance)
+    image = opened_run(run)
+    seconds = seconds_per_volume(run, image) if tr is None else tr
+    if seconds is None:
+        raise ValueError(f"{run} does not state the time between volumes: add --tr")
+    check_tr(seconds)
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(is_volume(path) for path in folder.iterdir()):
+        raise ValueError(f"{folder} already holds volumes: use an empty folder")
+    n = image.shape[3] if volumes is None else min(volumes, image.shape[3])
+    return _play(image, folder, seconds, n, advance)
 
 
 def _play(image: Any, folder: Path, seconds: float, n: int, advance: Callable[[int, int], None]) -> float:

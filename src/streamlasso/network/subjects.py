@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from streamlasso._text import count, listed
+from streamlasso._text import listed
 from streamlasso.network.imaging.atlas import Atlas, load_atlas, read_coords
 from streamlasso.network.imaging.bids import find_confounds, find_events, name_suffix
 from streamlasso.network.imaging.confounds import read_confounds, without_confounds
 from streamlasso.network.imaging.events import Event, clip_events, read_events, suspicious_events, unobserved_conditions
 from streamlasso.network.imaging.nifti import is_nifti, read_run
 from streamlasso.network.imaging.series import (
-    MAX_NAMES,
     SERIES_SUFFIXES,
     TEXT_SUFFIXES,
     Series,
@@ -73,26 +72,6 @@ def find_files(data: Sequence[Path], excluded: Sequence[Path | None] = ()) -> li
             )
     _refuse_duplicates(found)
     return found
-
-
-def unused_files(data: Sequence[Path], used: Sequence[Path], other: Sequence[Path | None], images: Images) -> list[str]:
-    """The files in the folders named that are neither data nor about them, by their place in the folder."""
-    about = [find_events(path) for path in used]
-    about += [find_confounds(path) for path in used] if images.confounds == "auto" else []
-    sidecars = {path.name.split(".")[0] for path in used}
-    known = {path.absolute() for path in (*used, *other, *about) if path is not None}
-    found = []
-    for folder in filter(Path.is_dir, data):
-        for path in _visible(folder):
-            sidecar = path.suffix == ".json" and path.stem in sidecars
-            if path.absolute() not in known and not sidecar:
-                found.append(path.relative_to(folder).as_posix())
-    return found
-
-
-def unused_note(unused: Sequence[str]) -> str:
-    """In a sentence."""
-    return f"{count(len(unused), 'file')} of the folder not used: {listed(unused, MAX_NAMES)}"
 
 
 def _visible(folder: Path) -> list[Path]:

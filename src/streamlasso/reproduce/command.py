@@ -12,27 +12,15 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from streamlasso.reproduce import nonstationary, stationary, theory
-from streamlasso.reproduce.page import Figures, write_index, write_study
+from streamlasso.reproduce.page import write_index, write_study
 from streamlasso.reproduce.parts import Job, claim, refuse_numbers, run_jobs
 
-
-class Study(Protocol):
-    """A study on its way from draws to the page: a module with these functions."""
-
-    def plan(self, n: int, seed: int) -> list[Job]:
-        """Its parts."""
-
-    def summarise(self, folder: Path, planned: Sequence[Job], n: int, seed: int) -> Sequence[Any]:
-        """Writes the tables and the summary; the records of the summary."""
-
-    def figures(self, folder: Path, records: Any) -> Figures:
-        """Drawn from the tables."""
-
-
-STUDIES: dict[str, Study] = {"stationary": stationary, "nonstationary": nonstationary, "theory": theory}
+#: A study is a module with `plan(n, seed)` (its parts), `summarise(folder, parts, n, seed)` (writes the tables and the
+#: summary; returns the records of the summary) and `figures(folder, records)` (drawn from the tables).
+STUDIES: dict[str, Any] = {"stationary": stationary, "nonstationary": nonstationary, "theory": theory}
 
 
 def reproduce(

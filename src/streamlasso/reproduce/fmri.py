@@ -80,7 +80,7 @@ class BlockContrast:
     neutral, emotion : the mean in these blocks
     relative, detrended : (emotion - neutral)/mean, as it is and without a linear trend
     p, low, high : of the paper's claim by circular shifts, and the 90 % interval of `detrended` by the same shifts
-    p_corrected, low_corrected, high_corrected : for all settings and measures
+    p_corrected : for all settings and measures
     least_p : the smallest p that is possible
     """
 
@@ -95,8 +95,6 @@ class BlockContrast:
     low: float
     high: float
     p_corrected: float
-    low_corrected: float
-    high_corrected: float
     least_p: float
 
 
@@ -225,11 +223,9 @@ def _block_contrast(
     neutral, emotion = (float(values[:, design == kind].mean()) for kind in (-1, 1))
     plain, level = (float(contrast(each, design).mean()) for each in (values / _scale(values), relative(values)))
     known = test.mirrored() if MEASURES[about[1]] > 0 else test
-    alone, corrected = (
-        (known.p, known.low, known.high),
-        (known.p_corrected, known.low_corrected, known.high_corrected),
+    return BlockContrast(
+        *about, neutral, emotion, plain, level, known.p, known.low, known.high, known.p_corrected, least
     )
-    return BlockContrast(*about, neutral, emotion, plain, level, *alone, *corrected, least)
 
 
 def _lam_table(
@@ -249,7 +245,7 @@ def _lam_table(
 # --- summary ----------------------------------------------------------------------------------------------------------
 
 COLUMNS = ("setting", "measure", "subject", "neutral", "emotion", "difference", "detrended", "90 %", "p",
-           "90 %, corrected", "p, corrected")  # fmt: skip
+           "p, corrected")  # fmt: skip
 CLAIMS = {"lam": "lam is lower in emotion blocks", "density": "networks are denser in emotion blocks"}
 
 
@@ -282,7 +278,7 @@ def _conclusion(contrasts: Sequence[BlockContrast], measure: str) -> str:
     return (
         f"The paper: {CLAIMS[measure]}. So it is with {agree} of {len(means)} settings; beyond chance (p <= {ALPHA:g}) "
         f"with {alone}, and with {corrected} once all contrasts are corrected for. The clearest is {best.setting}: "
-        f"{100 * best.detrended:+.1f} %, 90 % interval {_percent(best.low_corrected, best.high_corrected)}, "
+        f"{100 * best.detrended:+.1f} %, 90 % interval {_percent(best.low, best.high)}, "
         f"p = {best.p_corrected:.3f}, corrected."
     )
 
@@ -294,5 +290,4 @@ def _percent(low: float, high: float) -> str:
 def _cells(row: BlockContrast) -> list[str]:
     about = [row.setting, row.measure, row.subject, f"{row.neutral:.4g}", f"{row.emotion:.4g}"]
     shares = [f"{100 * row.relative:+.1f} %", f"{100 * row.detrended:+.1f} %"]
-    alone = [_percent(row.low, row.high), f"{row.p:.3f}"]
-    return [*about, *shares, *alone, _percent(row.low_corrected, row.high_corrected), f"{row.p_corrected:.3f}"]
+    return [*about, *shares, _percent(row.low, row.high), f"{row.p:.3f}", f"{row.p_corrected:.3f}"]

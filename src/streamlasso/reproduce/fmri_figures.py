@@ -21,8 +21,8 @@ def figures(folder: Path, events: list[Event], n_subjects: int) -> Figures:
     """From blocks.csv and lam.parquet."""
     lams = "Mean lam of all subjects over time, on the blocks as they were shown"
     contrasts = (
-        "Emotion less neutral blocks, with 90 % intervals by shifts of the design: thick alone, thin corrected for all "
-        "contrasts; grey: subjects. The paper's claim is the shaded side"
+        "Emotion less neutral blocks, with 90 % intervals by shifts of the design; grey: subjects. The shaded side is "
+        "the paper's claim"
     )
     return {
         "fmri-contrasts": (draw_contrasts(folder), contrasts),
@@ -61,9 +61,8 @@ def _draw_measure(axes: Axes, rows: list[dict[str, str]], settings: list[str]) -
         [settings.index(row["setting"]) + 0.22 for row in singles],
         "o", color=BAND, markersize=4, label="subjects",
     )  # fmt: skip
-    for more, width, label in (("_corrected", 0.9, "90 %, corrected"), ("", 2.5, "90 %")):
-        low, high = (np.clip(values[end + more], -widest, widest) for end in ("low", "high"))
-        axes.hlines(y, low, high, color="black", linewidth=width, label=label)
+    low, high = (np.clip(values[end], -widest, widest) for end in ("low", "high"))
+    axes.hlines(y, low, high, color="black", linewidth=2.5, label="90 %")
     axes.plot(values["detrended"], y, "o", color="white", markeredgecolor="black", markersize=6, label="all subjects")
     axes.axvline(0, color="black", linewidth=0.6)
     axes.set_xlim(-widest, widest)
@@ -72,7 +71,7 @@ def _draw_measure(axes: Axes, rows: list[dict[str, str]], settings: list[str]) -
     axes.spines[["top", "right"]].set_visible(False)
 
 
-_ENDS = ("detrended", "low", "high", "low_corrected", "high_corrected")
+_ENDS = ("detrended", "low", "high")
 
 
 def draw_lams(folder: Path, events: list[Event], n_subjects: int) -> Figure:

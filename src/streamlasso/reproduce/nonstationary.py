@@ -42,21 +42,14 @@ def draw(i: int, seed: int, order: str, family: str) -> Stream:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """One group of learners on some draws: one part."""
+class Comparison(Job):
+    """One group of learners on some draws."""
 
     family: str
     order: str
     group: str
-    seed: int
-    start: int
-    stop: int
 
     kinds: ClassVar[tuple[str, ...]] = ("draws", "curves")
-
-    @property
-    def stem(self) -> str:
-        return f"{self.family}-{self.order}-{self.group}-{self.start:05d}-{self.stop:05d}"
 
     def run(self) -> Tables:
         scores: list[dict[str, Any]] = []
@@ -84,7 +77,7 @@ def plan(n: int, seed: int) -> list[Job]:
     if "smbo" in GROUPS:
         refuse_without_package()
     return [
-        Comparison(family, order, group, seed, start, stop)
+        Comparison(seed, start, stop, family, order, group)
         for start, stop in blocks(n)
         for family in FAMILIES
         for order in ORDERS

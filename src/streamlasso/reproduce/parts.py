@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import pyarrow
 from pyarrow import parquet
@@ -23,23 +23,28 @@ BLOCK = 10
 Tables = dict[str, pyarrow.Table]
 
 
-class Job(Protocol):
-    """What computes one part: it can be sent to another process, and its result depends on nothing else."""
+@dataclass(frozen=True)
+class Job:
+    """Computes one part, some draws: it can be sent to another process, and its result depends on nothing else.
 
-    @property
-    def start(self) -> int:
-        """Its first draw."""
+    kinds : the names of its tables
+    """
+
+    seed: int
+    start: int
+    stop: int
+
+    kinds: ClassVar[tuple[str, ...]] = ("draws",)
 
     @property
     def stem(self) -> str:
         """The name of the part, unique in the study."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The names of its tables."""
+        about = [str(value) for name, value in asdict(self).items() if name not in ("seed", "start", "stop")]
+        return "-".join([*about, f"{self.start:05d}", f"{self.stop:05d}"])
 
     def run(self) -> Tables:
         """A table of each kind."""
+        raise NotImplementedError
 
 
 #: A job and the directory of its study.

@@ -15,9 +15,8 @@ contrasts c_k - d g_k without it, where g_k is that of the shifted design with a
 and the ends of the interval are two order statistics of the u_k. Its upper end is below 0 where p <= ALPHA.
 
 **Corrected for several contrasts** (Westfall and Young, 1993): the same shift for all of them, each in units of its own
-deviation s over the shifts. p is then the share of shifts whose lowest contrast is as low as this one, and u_k becomes
-max(u_k, (c_0 - s m_k)/g_0) with m_k the lowest of the others. Contrasts that go together, as those of one subject under
-two settings, cost little.
+deviation over the shifts. p is then the share of shifts whose lowest contrast is as low as this one. Contrasts that go
+together, as those of one subject under two settings, cost little.
 """
 
 from __future__ import annotations
@@ -28,24 +27,20 @@ import numpy as np
 
 #: Of one side: intervals cover 90 %.
 ALPHA = 0.05
-#: Beyond all contrasts: where there is only one, nothing else is as high or as low.
-LARGE = 1e200
 
 
 @dataclass(frozen=True)
 class Certainty:
-    """What is known of the effect of one contrast: p and an interval, alone and corrected for all that were tested."""
+    """What is known of the effect of one contrast: p, an interval, and p corrected for all that were tested."""
 
     p: float
     low: float
     high: float
     p_corrected: float
-    low_corrected: float
-    high_corrected: float
 
     def mirrored(self) -> Certainty:
-        """The intervals of the series with the other sign."""
-        return Certainty(self.p, -self.high, -self.low, self.p_corrected, -self.high_corrected, -self.low_corrected)
+        """The interval of the series with the other sign."""
+        return Certainty(self.p, -self.high, -self.low, self.p_corrected)
 
 
 def contrast(values: np.ndarray, design: np.ndarray) -> np.ndarray:
@@ -99,14 +94,9 @@ def certainty_of(contrasts: np.ndarray, effect: np.ndarray) -> list[Certainty]:
     units = np.divide(contrasts, deviations, out=np.zeros_like(contrasts), where=deviations > 0)
     lowest = units.min(axis=1)
     found = []
-    for j, deviation in enumerate(deviations):
-        others = np.delete(units, j, axis=1)
-        low, high = _ends(contrasts[:, j], effect)
-        raised = contrasts[0, j] - deviation * others.max(axis=1, initial=-LARGE)
-        lowered = contrasts[0, j] - deviation * others.min(axis=1, initial=LARGE)
-        together = _interval(np.minimum(low, raised / effect[0]), np.maximum(high, lowered / effect[0]))
+    for j in range(len(deviations)):
         p_corrected = _share(lowest, units[0, j], np.abs(units).max())
-        found.append(Certainty(p_value(contrasts[:, j]), *_interval(low, high), p_corrected, *together))
+        found.append(Certainty(p_value(contrasts[:, j]), *_interval(*_ends(contrasts[:, j], effect)), p_corrected))
     return found
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pyarrow
@@ -63,20 +63,11 @@ def rules() -> Iterator[tuple[str, float, dict[str, Any]]]:
 
 
 @dataclass(frozen=True)
-class Distances:
+class Distances(Job):
     """Every rule on some draws of one dimension."""
 
     family: str
     p: int
-    seed: int
-    start: int
-    stop: int
-
-    kinds: ClassVar[tuple[str, ...]] = ("draws",)
-
-    @property
-    def stem(self) -> str:
-        return f"{self.family}-{self.p:03d}-{self.start:05d}-{self.stop:05d}"
 
     def run(self) -> Tables:
         rows = [row for i in range(self.start, self.stop) for row in self._distances(i)]
@@ -107,7 +98,7 @@ def l1_norms(stream: Stream, lams: Sequence[float]) -> np.ndarray:
 def plan(n: int, seed: int) -> list[Job]:
     """The parts of the study."""
     return [
-        Distances(family, p, seed, start, stop) for start, stop in blocks(n) for family in FAMILIES for p in DIMENSIONS
+        Distances(seed, start, stop, family, p) for start, stop in blocks(n) for family in FAMILIES for p in DIMENSIONS
     ]
 
 

@@ -36,18 +36,10 @@ STEPS = (0.0001, 0.0003, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0
 
 
 @dataclass(frozen=True)
-class Paths:
+class Paths(Job):
     """Some draws of both regimes under every gradient."""
 
-    seed: int
-    start: int
-    stop: int
-
     kinds: ClassVar[tuple[str, ...]] = ("pieces", "ends")
-
-    @property
-    def stem(self) -> str:
-        return f"paths-{self.start:05d}-{self.stop:05d}"
 
     def run(self) -> Tables:
         rows: list[dict[str, Any]] = []

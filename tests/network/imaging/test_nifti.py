@@ -19,7 +19,6 @@ def test_a_run_becomes_the_means_of_its_regions(tmp_path, atlas):
 
 @pytest.mark.parametrize("name", ["run.nii", "run.nii.gz"])
 def test_large_runs_are_read_in_blocks_from_disk(tmp_path, atlas, monkeypatch, name):
-    monkeypatch.setattr("streamlasso.network.imaging.nifti.MAX_BYTES_IN_MEMORY", 0)
     monkeypatch.setattr("streamlasso.network.imaging.nifti.BLOCK_BYTES", 3 * 8 * np.prod(SHAPE))
     run = made_run(8)
     series = read_run(save_nifti(tmp_path / name, run, tr=0.72), atlas)

@@ -37,7 +37,7 @@ def test_means_agree_with_a_plain_loop_and_with_nilearn(tmp_path):
 def test_the_first_volume_fixes_the_grid(tmp_path):
     reader = RegionReader(load_atlas(save_atlas(tmp_path / "atlas.nii")))
     volume = made_run(1)[..., 0]
-    (reading,) = reader(save_nifti(tmp_path / "vol_1.nii", volume))
+    reading = reader(save_nifti(tmp_path / "vol_1.nii", volume))
     np.testing.assert_allclose(reading.means, region_means(volume), rtol=1e-6)
     with pytest.raises(Refused, match=r"its grid .5 x 5 x 4 voxels.* differs") as refused:
         reader(save_nifti(tmp_path / "vol_2.nii", volume[:5]))
@@ -53,5 +53,5 @@ def test_dicom_volumes_are_matched_with_the_atlas_by_position(tmp_path):
     first = read_volume(save_mosaic(tmp_path / "1.dcm", WHOLE, number=1))
     save_nifti(tmp_path / "atlas.nii", atlas_labels(), first.affine)
     reader = RegionReader(load_atlas(tmp_path / "atlas.nii"))
-    np.testing.assert_allclose(reader(tmp_path / "1.dcm")[0].means, region_means(WHOLE))
+    np.testing.assert_allclose(reader(tmp_path / "1.dcm").means, region_means(WHOLE))
     assert not reader.notes

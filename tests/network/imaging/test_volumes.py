@@ -44,8 +44,8 @@ def test_dicom_series_are_distinguished(tmp_path):
     assert one == two != three
 
 
-def test_a_slice_without_the_number_of_its_volume_is_refused_with_advice(tmp_path):
-    with pytest.raises(Refused, match=r"one slice, without the number of its volume.*mosaic"):
+def test_a_slice_is_refused_with_advice(tmp_path):
+    with pytest.raises(Refused, match=r"6 x 5 is not one volume: export mosaics .* with dcm2niix"):
         read_volume(save_slice(tmp_path / "slice.dcm", 1))
 
 

@@ -6,13 +6,12 @@ The time is an argument of everything here, so that tests need not wait.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 
-from streamlasso._text import listed
 from streamlasso.network.imaging.nifti import is_nifti
 from streamlasso.network.imaging.volumes import Reading, Refused, Unreadable, is_volume, number_of
 
@@ -61,30 +60,23 @@ class _Pending:
 class Arrivals:
     """The state of a watched folder. `poll(now)` yields what has arrived since the last call.
 
-    read : file -> the volumes that it completes; after `Unreadable` it is tried again whenever the file changes
-    partial : series and number of a missing volume -> which part of it has arrived, as text
+    read : file -> its volume; after `Unreadable` it is tried again whenever the file changes
     patience : seconds to wait for a missing volume once a later one is there, or for a broken file to change
     """
 
     folder: Path
-    read: Callable[[Path], Sequence[Reading]]
+    read: Callable[[Path], Reading]
     patience: float = 5.0
     pattern: str = "*"
     expected: int | None = None
     series: str | None = None
-    partial: Callable[[str | None, int], str] = lambda series, number: ""
     _pending: dict[Path, _Pending] = field(default_factory=dict)
-    _done: dict[str, Signature] = field(default_factory=dict)
+    _done: set[str] = field(default_factory=set)
     _ready: dict[int, Arrival | None] = field(default_factory=dict)
     _other_series: set[str] = field(default_factory=set)
     _gap_since: float | None = None
     _folder_lost: bool = False
     _last: int = 0
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a file or volume that has arrived is not dealt with yet."""
-        return bool(self._pending or self._ready)
 
     def poll(self, now: float, closed: frozenset[Path] = frozenset()) -> Iterator[Arrival | Notice]:
         """Volumes in the order of their numbers, and notices. `closed` are files that their writer has closed."""
@@ -97,8 +89,6 @@ class Arrivals:
             self._folder_lost = True
             return
         self._folder_lost = False
-        for path in sorted(closed):
-            yield from self._rewritten(path)
         # The first volume fixes the series and the grid: a later one, closed just now, must not overtake it.
         first = min(self._pending, key=_order, default=None)
         for path in sorted(self._pending, key=_order):
@@ -149,7 +139,7 @@ class Arrivals:
 
     def _read(self, path: Path, pending: _Pending) -> Iterator[Notice]:
         try:
-            readings = self.read(path)
+            reading = self.read(path)
         except Unreadable as error:
             pending.error = str(error)
         except FileNotFoundError:
@@ -159,24 +149,11 @@ class Arrivals:
             yield from self._refuse(path, error)
         else:
             self._finish(path)
-            for reading in readings:
-                yield from self._accept(path, reading, pending.since)
+            yield from self._accept(path, reading, pending.since)
 
     def _finish(self, path: Path) -> None:
-        self._done[path.name] = self._pending.pop(path).signature
-
-    def _rewritten(self, path: Path) -> Iterator[Notice]:
-        """A file that changed after it was read: perhaps the next scan, under the same names."""
-        try:
-            signature = _signature(path.stat())
-        except OSError:
-            return
-        if self._done.get(path.name, signature) != signature:
-            self._done[path.name] = signature
-            yield Notice(
-                "changed",
-                f"{path.name}: changed after it was read; not read again. Use a separate folder for every scan",
-            )
+        self._done.add(path.name)
+        del self._pending[path]
 
     # --- volumes ----------------------------------------------------------------------------------------------------
 
@@ -248,9 +225,7 @@ class Arrivals:
             return Notice("start", f"the first volume is number {first}; the scan starts there")
         missing = range(self.expected, first)
         numbers = f"volume {self.expected}" if len(missing) == 1 else f"volumes {self.expected} to {first - 1}"
-        parts = [f"{part} of volume {k} did" for k in missing if (part := self.partial(self.series, k))]
-        details = f" ({listed(parts, 5)})" if parts else ""
-        return Notice("missing", f"{numbers} did not arrive within {self.patience:g} s{details}; left out")
+        return Notice("missing", f"{numbers} did not arrive within {self.patience:g} s; left out")
 
 
 def _signature(status: os.stat_result) -> Signature:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
-import shutil
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,8 +14,6 @@ from streamlasso.network.imaging.bids import repetition_time
 from streamlasso.network.imaging.extras import import_fmri
 from streamlasso.network.imaging.series import Series, subject_of
 
-#: A larger compressed run is decompressed on disk, not in memory.
-MAX_BYTES_IN_MEMORY = 1 << 29
 #: Volumes are averaged over regions in blocks of at most this size.
 BLOCK_BYTES = 1 << 29
 #: Seconds per unit of time in a NIfTI header.
@@ -51,20 +45,12 @@ def load_run(path: Path) -> Any:
     return image
 
 
-@contextmanager
-def opened_run(path: Path) -> Iterator[Any]:
+def opened_run(path: Path) -> Any:
     """The run with random access to its volumes: a compressed file would be decompressed again for each."""
     image = load_run(path)
     if not path.name.lower().endswith(".gz"):
-        yield image
-    elif np.prod(image.shape) * image.get_data_dtype().itemsize <= MAX_BYTES_IN_MEMORY:
-        yield type(image)(np.asanyarray(image.dataobj), image.affine, image.header)
-    else:
-        with TemporaryDirectory() as folder:
-            decompressed = Path(folder, "run.nii")
-            with gzip.open(path) as source, open(decompressed, "wb") as target:
-                shutil.copyfileobj(source, target, 1 << 20)
-            yield import_fmri("nibabel").load(decompressed)
+        return image
+    return type(image)(np.asanyarray(image.dataobj), image.affine, image.header)
 
 
 def seconds_per_volume(path: Path, image: Any) -> float | None:
@@ -87,11 +73,11 @@ def _stated_seconds(path: Path, image: Any) -> float | None:
 def read_run(path: Path, atlas: Atlas) -> Series:
     """The mean of each region in each volume; regions without a voxel are left out, with a note."""
     maskers = import_fmri("nilearn.maskers")
-    with opened_run(path) as image:
-        fitted, notes = atlas.onto(image.shape[:3], image.affine)
-        masker = maskers.NiftiLabelsMasker(fitted.image(), standardize=None, resampling_target=None, reports=False)
-        values = np.concatenate([_means(masker, fitted, volumes) for volumes in _blocks(image)])
-        stated, tr = _stated_seconds(path, image), seconds_per_volume(path, image)
+    image = opened_run(path)
+    fitted, notes = atlas.onto(image.shape[:3], image.affine)
+    masker = maskers.NiftiLabelsMasker(fitted.image(), standardize=None, resampling_target=None, reports=False)
+    values = np.concatenate([_means(masker, fitted, volumes) for volumes in _blocks(image)])
+    stated, tr = _stated_seconds(path, image), seconds_per_volume(path, image)
     resampled = bool(notes)
     if stated != tr:
         notes.append(f"{stated:g} s between volumes is read as milliseconds: {tr:g} s")

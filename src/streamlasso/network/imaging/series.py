@@ -6,17 +6,17 @@ import csv
 import gzip
 import re
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any
 
 import numpy as np
 import pyarrow
 
 from streamlasso._text import count, listed
 from streamlasso.data.sources.base import BadRows, distinct
-from streamlasso.data.sources.delimited import SPACES, Delimited
 from streamlasso.data.sources.opening import open_source
 
 SERIES_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".npy", ".npz")
@@ -107,8 +107,8 @@ def is_series(path: Path) -> bool:
 
 
 def is_text(path: Path) -> bool:
-    """Whether the name ends as that of plain text, which is a series only if it is named as data."""
-    return path.name.lower().removesuffix(".gz").endswith(TEXT_SUFFIXES)
+    """Whether the name ends as that of plain text; .txt and .1D are series only if they are named as data."""
+    return path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv", *TEXT_SUFFIXES))
 
 
 def read_series(path: Path) -> Series:
@@ -185,104 +185,95 @@ def numbered(p: int) -> tuple[str, ...]:
 
 
 def _read_table(path: Path) -> Series:
-    table, first = _cells(path)
-    if not table.num_rows:
-        raise ValueError(f"{path} has no rows below the column names: use one row per time point")
-    found = {name: _numbers(path, name, table[name]) for name in table.column_names}
-    columns = {name: values for name, values in found.items() if values is not None}
-    if not columns:
+    columns, notes = _text_columns(path) if is_text(path) else (_arrow_columns(path), ())
+    found = {name: _numbers(path, name, cells) for name, cells in columns.items()}
+    numeric = {name: values for name, values in found.items() if values is not None}
+    if not numeric:
         raise ValueError(f"{path} has no numeric column: use one row per time point and one column per region")
-    values = np.column_stack(list(columns.values()))
-    if first is not None and len(first) == len(columns):
-        note = "no column names; regions are numbered"
-        return Series(subject_of(path), np.vstack([first, values]), numbered(len(first)), notes=(note,))
-    text = [name for name in found if name not in columns]
-    notes = (f"{listed(text, MAX_NAMES)}: not numeric; left out",) if text else ()
-    return Series(subject_of(path), values, tuple(columns), notes=notes)
+    text = [name for name in found if name not in numeric]
+    notes = (*notes, f"{listed(text, MAX_NAMES)}: not numeric; left out") if text else notes
+    return Series(subject_of(path), np.column_stack(list(numeric.values())), tuple(numeric), notes=notes)
 
 
-def _cells(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
-    """The rows below the first line; and the first line, if it holds numbers rather than names."""
-    bad_rows = BadRows(on_error="skip")
-    source = open_source(str(path), bad_rows)
-    first = None
-    if isinstance(source, Delimited):
-        # A network has at least two columns: a single one with spaces in its name is several.
-        if source.delimiter == SPACES or (len(source.columns) == 1 and len(source.columns[0].split()) > 1):
-            return _space_separated(path)
-        first = _first_line(path, source)
+def _arrow_columns(path: Path) -> dict[str, Sequence[Any]]:
+    """The columns of a Parquet or Arrow file."""
     try:
-        blocks = [block.rows for block in source.blocks()]
+        blocks = [block.rows for block in open_source(str(path), BadRows(on_error="stop")).blocks()]
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    if bad_rows.examples:
-        raise ValueError(f"{path}: {bad_rows.examples[0]}: fix it")
-    return pyarrow.Table.from_batches(blocks) if blocks else pyarrow.table({}), first
+    table = pyarrow.Table.from_batches(blocks)
+    return {name: table[name].to_pylist() for name in table.column_names}
 
 
-def _first_line(path: Path, source: Delimited) -> list[float] | None:
-    """The line that was taken for names, if it holds numbers; None also if the names stand in a comment before it."""
-    with _text(path) as text:
-        lines = (line for line in text if line.strip() and not line.lstrip().startswith("#"))
-        row = next(row for row in csv.reader(lines, delimiter=source.delimiter) if any(row))
-    taken = any(cell.strip() == name for cell, name in zip(row, source.columns, strict=False))
-    return _values(row) if taken else None
+def _text_columns(path: Path) -> tuple[dict[str, Sequence[Any]], tuple[str, ...]]:
+    """Cells separated by tabs, semicolons, commas or spaces; without names the regions are numbered, with a note.
 
-
-def _space_separated(path: Path) -> tuple[pyarrow.Table, list[float] | None]:
-    """Columns separated by spaces, as np.savetxt, AFNI and the HCP write them; the names may follow a #."""
-    with _text(path) as text:
-        lines = [(number, line) for number, line in enumerate(text, 1) if line.strip()]
-    comment = next((line.lstrip("#").split() for _, line in lines if line.startswith("#")), [])
-    rows = [(number, line.split()) for number, line in lines if not line.startswith("#")]
-    width = len(rows[0][1]) if rows else len(comment)
-    names = comment if len(comment) == width else rows.pop(0)[1]
+    The names are the first line, or follow a # in front, as np.savetxt, AFNI and the HCP write them.
+    """
+    lines = _lines(path)
+    remarks = [line.lstrip("# ") for _, line in lines if line.startswith("#")]
+    body = [(number, line) for number, line in lines if not line.startswith("#")]
+    if not body:
+        raise ValueError(f"{path}: it is empty")
+    delimiter = next((mark for mark in "\t;," if mark in body[0][1]), None)
+    rows = [(number, _cells(line, delimiter)) for number, line in body]
+    width = len(rows[0][1])
     for number, row in rows:
         if len(row) != width:
             raise ValueError(f"{path}, line {number:,}: {len(row)} fields, but the first line has {width}: fix it")
-    columns = [pyarrow.array([row[k] for _, row in rows], pyarrow.string()) for k in range(width)]
-    return pyarrow.table(columns, distinct(names)), _values(names)
+    names, notes = _cells(remarks[0], delimiter) if remarks else [], ()
+    if len(names) != width:
+        has_names = _are_names(rows[0][1])
+        names = rows.pop(0)[1] if has_names else list(numbered(width))
+        notes = () if has_names else ("no column names; regions are numbered",)
+    if not rows:
+        raise ValueError(f"{path} has no rows below the column names: use one row per time point")
+    cells = zip(*(row for _, row in rows), strict=True)
+    return dict(zip(distinct(names), cells, strict=True)), notes
 
 
-def _text(path: Path) -> TextIO:
+def _lines(path: Path) -> list[tuple[int, str]]:
+    """The lines that are not empty, with their numbers."""
     with open(path, "rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
     opener: Any = gzip.open if compressed else open
-    return cast(TextIO, opener(path, "rt", encoding="utf-8-sig", errors="replace"))
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", errors="replace") as text:
+            return [(number, line.strip("\r\n ")) for number, line in enumerate(text, 1) if line.strip()]
+    except (EOFError, OSError, zlib.error) as error:
+        raise ValueError(f"{path} is cut short, or damaged ({error})") from error
 
 
-def _values(cells: Sequence[str]) -> list[float] | None:
-    """The first line as numbers, or None if it holds names; names that are numbers count up: 1, 2, 3, ..."""
-    found = [number for cell in cells if (number := _number(cell.strip() or "nan")) is not None]
-    counted = np.array([number for number, cell in zip(found, cells, strict=False) if cell.strip()])
-    names = len(found) < len(cells) or np.array_equal(counted, np.arange(len(counted)) + counted[:1])
-    return None if names else found
+def _cells(line: str, delimiter: str | None) -> list[str]:
+    cells = line.split() if delimiter is None else next(csv.reader([line], delimiter=delimiter))
+    return [cell.strip() for cell in cells]
 
 
-def _numbers(path: Path, name: str, column: pyarrow.ChunkedArray) -> np.ndarray | None:
-    """The column as numbers, BIDS' n/a as nan; None if its first value is text."""
-    kind = column.type
-    if pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind) or pyarrow.types.is_boolean(kind):
-        return np.asarray(column.cast(pyarrow.float64()).fill_null(np.nan))
-    if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind) or pyarrow.types.is_null(kind)):
-        return None
-    texts = column.to_pylist()
-    first = next((text for text in texts if text is not None), "")
+def _are_names(cells: Sequence[str]) -> bool:
+    """Whether the cells of the first line are names, which may be numbers that count up: 1, 2, 3, ..."""
+    found = [_number(cell) for cell in cells]
+    counted = np.array([number for number, cell in zip(found, cells, strict=True) if cell and number is not None])
+    return None in found or np.array_equal(counted, np.arange(len(counted)) + counted[:1])
+
+
+def _numbers(path: Path, name: str, cells: Sequence[Any]) -> np.ndarray | None:
+    """The column as numbers, empty cells and BIDS' n/a as nan; None if its first value is not a number."""
+    first = str(next((cell for cell in cells if cell is not None and str(cell).lower() not in ("", "n/a")), ""))
     if DECIMAL_COMMA.fullmatch(first):
         raise ValueError(f"{path}, column {name}: {first} has a decimal comma: use decimal points")
-    if first and _number(first) is None:
+    if _number(first) is None:
         return None
-    values = [np.nan if text is None else _number(text) for text in texts]
+    values = [_number(cell) for cell in cells]
     if None in values:
         bad = values.index(None)
         raise ValueError(
-            f"{path}, column {name}, row {bad + 1:,}: {texts[bad]!r} is not a number: fix it, or leave it empty"
+            f"{path}, column {name}, row {bad + 1:,}: {cells[bad]!r} is not a number: fix it, or leave it empty"
         )
     return np.array(values, dtype=float)
 
 
-def _number(text: str) -> float | None:
+def _number(cell: Any) -> float | None:
     try:
-        return np.nan if text.strip().lower() == "n/a" else float(text)
-    except ValueError:
+        return np.nan if cell is None or str(cell).lower() in ("", "n/a") else float(cell)
+    except (TypeError, ValueError):
         return None

@@ -1,4 +1,4 @@
-"""One file -> a volume (NIfTI; DICOM as Siemens mosaic or enhanced multi-frame), or one slice of it (DICOM)."""
+"""One file -> a volume: NIfTI, or DICOM as Siemens mosaic or enhanced multi-frame."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ DICOM_SUFFIXES = (".dcm", ".ima", ".dicom")
 VOLUME_SUFFIXES = (".nii", ".nii.gz", *DICOM_SUFFIXES)
 #: DICOM's x and y point left and backwards, NIfTI's right and forwards.
 LPS_TO_RAS = np.diag([-1.0, -1.0, 1.0, 1.0])
-#: The DICOM fields that may hold the number of a slice's volume, in order of preference.
-VOLUME_NUMBERS = ("TemporalPositionIdentifier", "AcquisitionNumber")
 LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 
@@ -42,17 +40,6 @@ class Volume:
     affine: np.ndarray
     series: str
     number: int | None
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A slice, its `affine` from voxels to mm, its place along the slice axis in mm, its volume's series and number."""
-
-    data: np.ndarray
-    affine: np.ndarray
-    place: float
-    series: str
-    number: int
 
 
 @dataclass(frozen=True)
@@ -83,7 +70,7 @@ def number_of(path: Path) -> tuple[str, int | None]:
     return stem[: found.start()] + stem[found.end() :], int(found[1])
 
 
-def read_volume(path: Path) -> Volume | Slice:
+def read_volume(path: Path) -> Volume:
     """The contents of a file. Raises `Unreadable` if it is damaged or incomplete, `Refused` if it cannot be used."""
     try:
         return _read_nifti(path) if is_nifti(path) else _read_dicom(path)
@@ -106,7 +93,7 @@ def _read_nifti(path: Path) -> Volume:
     return Volume(data, np.asarray(image.affine), *number_of(path))
 
 
-def _read_dicom(path: Path) -> Volume | Slice:
+def _read_dicom(path: Path) -> Volume:
     pydicom = import_fmri("pydicom")
     wrappers = import_fmri("nibabel.nicom.dicomwrappers")
     with warnings.catch_warnings():
@@ -120,26 +107,13 @@ def _read_dicom(path: Path) -> Volume | Slice:
         if "MOSAIC" in dataset.get("ImageType", ()) and not wrapper.is_mosaic:
             raise Refused("a mosaic without a Siemens CSA header, so its number of slices is unknown", series)
         data = np.asarray(wrapper.get_data(), dtype=np.float64)
-        if data.ndim == 2:
-            return _slice(dataset, wrapper, data, series)
         if data.ndim != 3:
-            raise Refused(f"{' x '.join(map(str, data.shape))} is not one volume: export one file per volume", series)
+            shape = " x ".join(map(str, data.shape))
+            raise Refused(
+                f"{shape} is not one volume: export mosaics or enhanced DICOM, or convert slices with dcm2niix", series
+            )
         affine = LPS_TO_RAS @ wrapper.affine
     return Volume(data, affine, series, _instance(dataset, path))
-
-
-def _slice(dataset: Any, wrapper: Any, data: np.ndarray, series: str) -> Slice:
-    """Echoes, and magnitude and phase, have slices at the same positions: each is a series of its own."""
-    number = next((dataset[name].value for name in VOLUME_NUMBERS if dataset.get(name) is not None), None)
-    if number is None or wrapper.slice_indicator is None:
-        raise Refused(
-            "one slice, without the number of its volume (TemporalPositionIdentifier or AcquisitionNumber) or its "
-            "position (ImagePositionPatient): export mosaics, enhanced DICOM or NIfTI",
-            series,
-        )
-    kinds = [dataset.get("EchoNumbers") or 1, *list(dataset.get("ImageType", ()))[2:3]]
-    place = round(float(wrapper.slice_indicator), 2)
-    return Slice(data, LPS_TO_RAS @ wrapper.affine, place, " ".join(map(str, [series, *kinds])), int(number))
 
 
 def _instance(dataset: Any, path: Path) -> int | None:

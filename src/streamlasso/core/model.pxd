@@ -24,7 +24,6 @@ cdef class Engine(Stateful):
     cdef public int code
 
     cdef int take(self, const double[:, ::1] x, const double[::1] y, const double[::1] w, double[:, ::1] record) except -1
-    cdef int wake(self) except -1
     cdef int rest(self) except -1
     cdef int _step(self, Py_ssize_t n, const double* X, const double* y, const double* w, Record* out) except -1 nogil
     cdef int complete(self, Py_ssize_t n, Record* out) except -1 nogil

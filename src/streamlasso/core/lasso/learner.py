@@ -114,19 +114,12 @@ class Learner(Engine):
 
     # --- learning -----------------------------------------------------------------------------------------------
 
-    def wake(self):
-        if self.objective.asleep:
-            self.objective.wake()
-        return 0
-
     def rest(self):
-        return self.objective.rest()
+        self.objective.actives.trim()
+        return 0
 
     def _step(self, n, X, y, w, out):
         slope: cython.double
-        if self.objective.asleep:
-            with cython.gil:
-                self.objective.wake()
         if self.look(n, X, y, w, out) > 0.0:
             slope = self.slope_before(n, X, y, w, out)
             self.take_in(n, X, y, w)
@@ -296,7 +289,6 @@ class Learner(Engine):
         if not both.started:
             both.lam, both.started = first.lam, first.started
             both.tuner_state = first.tuner_state
-        both.wake()
         both.objective.n_slope = 0
         both._move(0.0)
         both._solve()

@@ -28,10 +28,6 @@ cdef class Scratch:
     cdef Py_ssize_t kept, n_resting, n_candidates
 
 
-cdef Scratch spare_scratch(Py_ssize_t p)
-cdef int spare(Scratch scratch) except -1
-
-
 cdef class Members(Factor):
     cdef Scratch scratch
     cdef Py_ssize_t* members
@@ -43,7 +39,6 @@ cdef class Members(Factor):
     cdef int held
     cdef signed char has_ridge, has_free, keeps_g
 
-    cdef void use(self, Scratch scratch)
     cdef bint hold(self, Py_ssize_t k) noexcept nogil
     cdef bint _list(self, Py_ssize_t room) noexcept nogil
     cdef void hold_or_end(self, Py_ssize_t k) noexcept nogil

@@ -22,12 +22,6 @@ from streamlasso.core.base.state import COLUMNS, ROWS, TRIANGLE, Column, array, 
 #: A feature whose pivot falls below this share of its variance is a combination of the members.
 DEPENDENT = cython.declare(cython.double, 1e-12)
 
-#: Up to as many features, models have scratch space in common: it would be a good part of their memory.
-MOST_SHARED = 64
-#: Scratch spaces that are not in use, by their number of features; one for each thread that learns is enough.
-MOST_SPARE = 8
-_spare = cython.declare(dict, {})
-
 DOUBLE = cython.declare(cython.size_t, cython.sizeof(cython.double))
 INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
 
@@ -59,24 +53,6 @@ class Scratch:
 
     def __dealloc__(self):
         free(self.tau)
-
-
-@cython.cfunc
-def spare_scratch(p: cython.Py_ssize_t) -> Scratch:
-    """For p features: one that nobody uses now, or a new one."""
-    unused = _spare.get(p)
-    return unused.pop() if unused else Scratch(p)
-
-
-@cython.cfunc
-@cython.exceptval(-1, check=False)
-def spare(scratch: Scratch) -> cython.int:
-    """Nobody uses it from now on. It is as good as new: no feature rests, and there is no ridge."""
-    if scratch.p <= MOST_SHARED:
-        unused = _spare.setdefault(scratch.p, [])
-        if len(unused) < MOST_SPARE:
-            unused.append(scratch)
-    return 0
 
 
 @cython.cfunc
@@ -122,12 +98,6 @@ class Members(Factor):
         free(self.members)
         if self.keeps_g:
             free(self.g)
-
-    def use(self, scratch):
-        """This scratch space from now on; without one, no rows and no problems come."""
-        self.scratch = scratch
-        if not self.keeps_g:
-            self.g = cython.NULL if scratch is None else scratch.g
 
     def hold(self, k):
         """Room for a list of k members, and for a few more; False where there is no memory."""

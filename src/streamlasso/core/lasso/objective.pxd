@@ -1,5 +1,4 @@
 from streamlasso.core.lasso.active_set cimport ActiveSet, ActiveSets
-from streamlasso.core.lasso.members cimport Scratch
 from streamlasso.core.base.buffers cimport Doubles
 from streamlasso.core.base.state cimport Stateful
 from streamlasso.core.lasso.moments cimport Moments, Ring, Scaler, Sums
@@ -16,8 +15,6 @@ cdef class Objective(Stateful):
     cdef ActiveSet active
     cdef ActiveSets actives
     cdef bint fit_intercept, standardize, diagonal
-    #: Is the scratch space with others for now?
-    cdef bint asleep
     cdef public double unit, intercept, lam_max
     cdef double l1_ratio, decay, norm, tolerance
     cdef Doubles room
@@ -29,8 +26,6 @@ cdef class Objective(Stateful):
     cdef Py_ssize_t n_free, window, history, n_slope
 
     cdef void _numbers(self, Tape tape) noexcept nogil
-    cdef int wake(self) except -1
-    cdef int rest(self) except -1
     cdef double predict(self, const double* x) noexcept nogil
     cdef int absorb(self, const double* x, double y, double weight) except -1 nogil
     cdef void _grow_unit(self) noexcept nogil
@@ -64,7 +59,6 @@ cdef class LeastSquares(Objective):
     #: Which features may enter; NULL for all.
     cdef const signed char* allowed
 
-    cdef Scratch exchange(self, Scratch scratch)
     cdef void _tolerate(self, ActiveSet active) noexcept nogil
     cdef void _enter(self, const double* x, double y, double weight, double target, double curvature) noexcept nogil
     cdef int solve_for(self, ActiveSet active, double lam) noexcept nogil

@@ -30,12 +30,11 @@ from cython.cimports.streamlasso.core.base.buffers import Doubles
 from cython.cimports.streamlasso.core.base.state import Stateful
 from cython.cimports.streamlasso.core.base.tape import FINITE, PENALTY, POSITIVE
 from cython.cimports.streamlasso.core.lasso.active_set import ActiveSet, ActiveSets
-from cython.cimports.streamlasso.core.lasso.members import Scratch, spare, spare_scratch
+from cython.cimports.streamlasso.core.lasso.members import Scratch
 from cython.cimports.streamlasso.core.lasso.moments import Moments, Scaler, room_for
 from cython.cimports.streamlasso.core.linalg.kernels import largest_ratio
 
 from streamlasso.core.base.state import FEATURES, Column, array, numbers
-from streamlasso.core.lasso.members import MOST_SHARED
 from streamlasso.core.lasso.moments import ring_of
 
 #: A condition of the Gaussian problem holds if it holds to this share of sd(x_j) sd(y).
@@ -118,7 +117,6 @@ class Objective(Stateful):
         self.history = problem.history
         self.unit = 1.0
         self.tolerance = 0.0
-        self.asleep = False
         start: cython.Py_ssize_t = room_for(p, self.window > 0)
         self.room = Doubles(start + 5 * p)
         self.moments = Moments(p, self.fit_intercept, self.window > 0, self.room)
@@ -128,14 +126,6 @@ class Objective(Stateful):
         self.size = self.v + p
         self.intercept = self.norm = self.lam_max = 0.0
         self.n_seen = self.n_whole = self.n_removed = self.n_slope = 0
-
-    def wake(self):
-        """Scratch space for rows that are to come."""
-        return 0
-
-    def rest(self):
-        """No more rows come for now: others may use the scratch space, and room to spare is given back."""
-        return 0
 
     def predict(self, x):
         """eta = b0 + x'b"""
@@ -418,7 +408,7 @@ class LeastSquares(Objective):
     """
 
     def __cinit__(self, problem, scratch=None, *args):
-        scratch = spare_scratch(self.p) if scratch is None else scratch
+        scratch = Scratch(self.p) if scratch is None else scratch
         self.active = ActiveSet(self.p, scratch, True)
         self.actives = ActiveSets([self.active])
         self.null = ActiveSet(self.p, scratch, False) if self.n_free > 0 else None
@@ -427,33 +417,6 @@ class LeastSquares(Objective):
 
     def keeps_sums(self):
         return True
-
-    def wake(self):
-        if self.asleep:
-            self.exchange(spare_scratch(self.p))
-            self.asleep = False
-        return 0
-
-    def rest(self):
-        """A ridge is left behind in the scratch space, and this one is kept. So is that of many features, which a check
-        of what is loaded needs."""
-        scratch: Scratch
-        self.actives.trim()
-        if not self.asleep and not self.active.has_ridge and self.p <= MOST_SHARED:
-            scratch = self.exchange(None)
-            self.asleep = True
-            spare(scratch)
-        return 0
-
-    def exchange(self, scratch):
-        """Use this scratch space from now on; the one that was used so far."""
-        before: Scratch = self.active.scratch
-        active: ActiveSet
-        for active in self.actives.objects:
-            active.use(scratch)
-        if self.n_free > 0:
-            self.null.use(scratch)
-        return before
 
     def _admit(self, x, y, weight):
         self._enter(x, y, weight, y, weight)

@@ -27,8 +27,6 @@ cdef class MixtureLearner(Engine):
     cdef Calibration calibration
     cdef Selection selection
     cdef bint carries, linked, calibrates
-    #: May the scratch space be given to others while no rows come? Is it?
-    cdef bint lends, asleep
     cdef double all_lam, all_lam_max, all_size
     # Whether these, and the status, are those of the last row.
     cdef bint is_summarised

@@ -28,7 +28,6 @@ from cython.cimports.streamlasso.core.base.checks import FIRST_ROWS, weight_of
 from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.record import N_STATUSES, WAITING, Record
 from cython.cimports.streamlasso.core.base.tape import PENALTY, READ, WRITE
-from cython.cimports.streamlasso.core.lasso.members import Scratch, spare, spare_scratch
 from cython.cimports.streamlasso.core.lasso.moments import Scaler, Sums
 from cython.cimports.streamlasso.core.linalg.kernels import dot, hold
 from cython.cimports.streamlasso.core.mixture.average import Average
@@ -45,7 +44,6 @@ from cython.cimports.streamlasso.core.monitor.intervals import Quantiles
 from streamlasso.core.base.record import STATUS
 from streamlasso.core.base.selected import Selected
 from streamlasso.core.base.state import Column, numbers
-from streamlasso.core.lasso.members import MOST_SHARED
 from streamlasso.core.mixture.groups import composed
 from streamlasso.core.model import one_for_all
 
@@ -94,9 +92,6 @@ class MixtureLearner(Engine):
         self.average = Average(self.p, self.each, self.group, self.hedge)
         self.average.add_up()
         self.n = self.average.n
-        # A ridge is left behind in the scratch space, and that is kept.
-        self.lends = self.p <= MOST_SHARED and settings["penalty"].l1_ratio == 1.0
-        self.asleep = False
         self.bounds = Bounds(self.p, self.family)
         self.noise = Noise(self.family)
         self.stream = Scaler(self.p)
@@ -133,24 +128,9 @@ class MixtureLearner(Engine):
         self.etas = self.rows + rows * p
         self.lags = self.etas + rows * n
 
-    def wake(self):
-        scratch: Scratch
-        if self.asleep:
-            scratch = spare_scratch(self.p)
-            for experts in self.experts:
-                cython.cast(Experts, experts).exchange(scratch)
-            self.asleep = False
-        return 0
-
     def rest(self):
-        scratch: Scratch = None
         for experts in self.experts:
             cython.cast(Experts, experts).rest()
-            if self.lends and not self.asleep:
-                scratch = cython.cast(Experts, experts).exchange(None) or scratch
-        if scratch is not None:
-            self.asleep = True
-            spare(scratch)
         return 0
 
     # --- learning -----------------------------------------------------------------------------------------------
@@ -162,9 +142,6 @@ class MixtureLearner(Engine):
         seen: cython.double = 0.0
         lags: cython.p_double
         record: cython.pointer[Record]
-        if self.asleep:
-            with cython.gil:
-                self.wake()
         for i in range(n):
             record = out + i
             for j in range(self.p):

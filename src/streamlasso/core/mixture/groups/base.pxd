@@ -1,4 +1,3 @@
-from streamlasso.core.lasso.members cimport Scratch
 from streamlasso.core.mixture.residuals cimport Carry
 from streamlasso.core.base.hedge cimport Hedge
 from streamlasso.core.mixture.dispersion cimport Noise
@@ -43,7 +42,6 @@ cdef class Experts(Stateful):
     cdef int predict(self, const double* x, double* eta) except -1 nogil
     cdef int learn(self, Batch* batch) except -1 nogil
     cdef void rest(self) noexcept
-    cdef Scratch exchange(self, Scratch scratch)
     cdef int add_coef(self, const double* weight, double* model) except -1 nogil
     cdef Py_ssize_t mark(self, const double* weight, signed char* used) except -1 nogil
     cdef double lam_of(self, Py_ssize_t k) except? -1 nogil

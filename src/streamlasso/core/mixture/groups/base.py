@@ -48,10 +48,6 @@ class Experts(Stateful):
         """No more rows come for now: give back the room that is to spare."""
         return
 
-    def exchange(self, scratch):
-        """Solve in this space from now on; the one that was used so far, None where these experts use none."""
-        return None
-
     def add_coef(self, weight, model):
         """model += sum_k weight_k (b0_k, b_k)"""
         return self._missing(b"add_coef")

@@ -52,7 +52,6 @@ from cython.cimports.streamlasso.core.linalg.kernels import (
 from cython.cimports.streamlasso.core.mixture.groups.base import Experts, Group
 
 from streamlasso.core.base.state import FEATURES, PAIRS, WITH_INTERCEPT, Column, array, n_pairs, numbers
-from streamlasso.core.lasso.members import MOST_SHARED
 from streamlasso.memories import Forgetting
 
 #: Of the group, and before the first row, where nothing else predicts.
@@ -87,9 +86,8 @@ def join(parts):
     if n == 0:
         return
     first, columns = parts.n, parts.views.common()
-    size = 4 * (len(columns) + 1)
-    scratch = Doubles(size) if parts.n_features <= MOST_SHARED else None
-    ridges = [Ridge(columns, parts.settings, scratch or Doubles(size)) for _ in range(n)]
+    scratch = Doubles(4 * (len(columns) + 1))
+    ridges = [Ridge(columns, parts.settings, scratch) for _ in range(n)]
     for ridge in ridges:
         parts.add(ridge)
     parts.groups.append(Restarting("restarting", first, n, PRIOR, parts.carry(), ridges, parts.family))

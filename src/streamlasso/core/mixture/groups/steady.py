@@ -28,13 +28,12 @@ from cython.cimports.streamlasso.core.base.record import N_STATUSES, WAITING
 from cython.cimports.streamlasso.core.base.tape import ANY, PENALTY, READ, WRITE
 from cython.cimports.streamlasso.core.glm.implicit import implicit_step
 from cython.cimports.streamlasso.core.lasso.active_set import ActiveSet, ActiveSets
-from cython.cimports.streamlasso.core.lasso.members import spare_scratch
+from cython.cimports.streamlasso.core.lasso.members import Scratch
 from cython.cimports.streamlasso.core.lasso.objective import LeastSquares
 from cython.cimports.streamlasso.core.linalg.kernels import add_weighted, dot, matrix_times
 from cython.cimports.streamlasso.core.mixture.groups.base import STALE_ROWS, Experts
 
 from streamlasso.core.base.state import COLUMNS, Column, array, numbers, table
-from streamlasso.core.lasso.members import MOST_SHARED
 from streamlasso.core.lasso.objective import problem_of
 
 #: A solution that is `age` rows old lacks a share age/n of what its memory knows, and so much of its part in the
@@ -62,7 +61,7 @@ def join(parts):
         return
     p, views = parts.n_features, parts.views
     powers = parts.tuner.powers_for(parts.family)
-    scratch = spare_scratch(p) if p <= MOST_SHARED else None
+    scratch = Scratch(p)
     paths = [Path(problem_of(parts.settings, memory), scratch, powers, views.masks()) for memory in parts.memories]
     for view, name in enumerate(views.names()):
         first = parts.n
@@ -254,9 +253,9 @@ class Path(LeastSquares):
 
     def look(self):
         """lam of a memory that has but its first rows, when it is asked for: no solution depends on it, nor on whether
-        it was. It is asked for before the scratch space is given away; without that, no row has come since."""
+        it was."""
         k: cython.Py_ssize_t
-        if self.active.scratch is not None and 0 < self.n_seen < FIRST_ROWS:
+        if 0 < self.n_seen < FIRST_ROWS:
             self.measure()
             self._clear_null()
             for k in range(self.n):
@@ -398,11 +397,7 @@ class PathExperts(Experts):
         return best
 
     def rest(self):
-        self.path.look()
         self.path.actives.trim()
-
-    def exchange(self, scratch):
-        return self.path.exchange(scratch)
 
     def add_coef(self, weight, model):
         self.path.add_from(self.first, weight, model)

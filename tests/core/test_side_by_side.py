@@ -1,4 +1,4 @@
-"""Models that are alike share their settings and the space that they solve in: none of them may notice."""
+"""Models side by side share their settings and nothing else: none of them may notice the others, or when it rests."""
 
 from concurrent.futures import ThreadPoolExecutor
 

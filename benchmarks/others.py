@@ -23,8 +23,9 @@ from river.datasets import synth
 from sklearn import datasets as sklearn_data
 
 from common import report
+from lags import LAGGED, entries_and_lagged
 from streamlasso._jobs import completed
-from streamlasso.bench.entries import GROUPS, LAGGED, OURS, Entry, entries
+from streamlasso.bench.entries import GROUPS, OURS, Entry
 from streamlasso.bench.leaderboard import score
 from streamlasso.bench.results import Result
 from streamlasso.bench.summary import above_ours
@@ -130,8 +131,8 @@ def results(task: Task, peers: str, defaults_only: bool) -> dict[str, list[Resul
     """The results of each method, the default first."""
     warnings.simplefilter("ignore")
     by_method: dict[str, list[Entry]] = {}
-    for entry in entries(task.family):
-        if entry.method in GROUPS[peers]:
+    for entry in entries_and_lagged(task.family):
+        if entry.method in GROUPS[peers] or (peers == "all" and entry.method.endswith(LAGGED)):
             by_method.setdefault(entry.method, []).append(entry)
     return {
         method: [score(entry, task, LIMIT) for entry in group[:: len(group) if defaults_only else step(method)]]

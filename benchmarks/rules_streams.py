@@ -11,8 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
+from lags import with_lags
 from streamlasso.bench.losses import BURN_IN, half_deviance
-from streamlasso.bench.task import Task, with_lags
+from streamlasso.bench.task import Task
 from streamlasso.families import Binomial, Family, Gaussian, Poisson
 from streamlasso.simulate import DENSE, SPARSE, Stream, simulate
 

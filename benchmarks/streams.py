@@ -20,13 +20,14 @@ import pyarrow
 from pyarrow import compute, csv
 
 from common import RESULTS
+from lags import with_lags
 from streamlasso._files import write_whole
 from streamlasso._text import markdown_table
 from streamlasso.bench.entries import GROUPS, METHODS, OURS
 from streamlasso.bench.figures import draw_streams
 from streamlasso.bench.leaderboard import LIMIT, run_leaderboard
 from streamlasso.bench.summary import above_ours, relative, select, standing, summary, tasks_of
-from streamlasso.bench.task import Task, with_lags
+from streamlasso.bench.task import Task
 from streamlasso.report.page import write_figure
 
 #: Rows of a stream that are used by default.
@@ -275,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=RESULTS / "streams", help="the directory for the results")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=TASKS)
     parser.add_argument("--methods", nargs="+", choices=METHODS, help="default: those of --peers that are installed")
-    parser.add_argument("--peers", choices=GROUPS, default="quick", help="all: trees, and all methods with lags, too")
+    parser.add_argument("--peers", choices=GROUPS, default="quick", help="all: trees too")
     parser.add_argument("--defaults-only", action="store_true", help="each method with its default: no grids")
     parser.add_argument("--rows", type=int, default=ROWS, help="the first rows of each stream")
     parser.add_argument("--whole", action="store_true", help="all rows of each stream")

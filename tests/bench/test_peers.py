@@ -11,9 +11,10 @@ from sklearn.linear_model import LassoCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from lags import entries_and_lagged, with_lags
 from streamlasso import RAPClassifier
 from streamlasso.bench import peers
-from streamlasso.bench.entries import DEFAULT, LAGGED, METHODS, OURS, PEERS, entries, entries_by_name
+from streamlasso.bench.entries import DEFAULT, METHODS, OURS, PEERS, entries, entries_by_name
 from streamlasso.bench.losses import FAMILIES
 from streamlasso.bench.prequential import (
     OneVersusRest,
@@ -24,7 +25,7 @@ from streamlasso.bench.prequential import (
     TooSlow,
     predict_then_learn,
 )
-from streamlasso.bench.task import Task, with_lags
+from streamlasso.bench.task import Task
 from streamlasso.families import Binomial, Gaussian, Poisson
 
 NAMED = {"gaussian": Gaussian(), "binomial": Binomial(), "poisson": Poisson()}
@@ -105,8 +106,7 @@ def test_every_method_has_one_default_and_settings_of_different_names(family):
     listed = [(entry.method, entry.setting) for entry in entries(family)]
     assert len(set(listed)) == len(listed)
     defaults = [method for method, setting in listed if setting.startswith(DEFAULT)]
-    plain = {method: method.removesuffix(LAGGED) for method in METHODS}
-    assert defaults == [m for m in METHODS if plain[m] == OURS or family in PEERS[plain[m]][1]]
+    assert defaults == [method for method in METHODS if method == OURS or family in PEERS[method][1]]
 
 
 def test_moments_are_those_of_the_rows_so_far():
@@ -196,9 +196,10 @@ def test_lagged_responses_are_those_of_the_rows_before(family, n_classes):
 
 def test_a_method_with_lags_is_the_method_on_the_task_with_lags(make_stream):
     task = stream(make_stream, "gaussian")
-    found = entries_by_name("gaussian")
-    means, _ = found["river+lags", DEFAULT].run(task, float("inf"))
-    np.testing.assert_array_equal(means, found["river", DEFAULT].run(with_lags(task), float("inf"))[0])
+    lagged = next(entry for entry in entries_and_lagged("gaussian") if entry.method == "river+lags")
+    means, _ = lagged.run(task, float("inf"))
+    plain = entries_by_name("gaussian")["river", DEFAULT]
+    np.testing.assert_array_equal(means, plain.run(with_lags(task), float("inf"))[0])
 
 
 @pytest.mark.parametrize("varies_from, start", [(1, 20), (21, 22)])

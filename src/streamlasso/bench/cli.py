@@ -26,8 +26,8 @@ def bench(
     """Compare streamlasso on your stream with river, scikit-learn, Vowpal Wabbit, ondil and cross-validated refits.
 
     Every method predicts each row, then learns it, with every setting of its grid. Losses are relative to the running
-    mean, after the first 50 rows; differences to ours have standard errors, and the loss is also given by quarters of
-    the stream. The rows are read as by `run`. The other packages: pip install "streamlasso[bench]"
+    mean, after the first 50 rows; differences to ours have standard errors. The rows are read as by `run`. The other
+    packages: pip install "streamlasso[bench]"
 
     5000 rows of 20 features take three minutes, and ten with --peers all; a setting that takes more than 60 seconds of
     CPU time per 5000 rows is too slow. An interrupted comparison continues when the same command is given again.
@@ -49,11 +49,10 @@ def bench(
         the first rows and prints what it chose.
     methods
         Some of running-mean, persistence, river, sklearn-sgd, vowpal-wabbit, refit, ondil, river-forest, boosting,
-        streamlasso; the last eight also as river+lags and so on, with the last three targets among the features.
-        Left out: those of --peers that are installed.
+        streamlasso. Left out: those of --peers that are installed.
     peers
-        quick: the linear methods, without lags. all: also an adaptive random forest, boosted trees that are refitted
-        every 100 rows, and every method with lags.
+        quick: the linear methods. all: also an adaptive random forest, and boosted trees that are refitted every 100
+        rows.
     defaults_only
         Each method with its default instead of every setting of its grid: ten times faster.
     rows

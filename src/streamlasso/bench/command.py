@@ -8,7 +8,7 @@ from pathlib import Path
 from streamlasso._files import make_directory, write_whole
 from streamlasso._jobs import refuse_processes
 from streamlasso._terminal import warn
-from streamlasso.bench.entries import GROUPS, LAGGED, METHODS, PEERS
+from streamlasso.bench.entries import GROUPS, METHODS, PEERS
 from streamlasso.bench.figures import draw_streams
 from streamlasso.bench.leaderboard import refuse_unknown, run_leaderboard
 from streamlasso.bench.stream_file import ROWS, StreamFile, read_task
@@ -58,6 +58,5 @@ def compare(
 
 def _unable(family: str, methods: Sequence[str]) -> list[str]:
     """A note about the methods that have no such family."""
-    unable = [method for method, (_, families, _) in PEERS.items() if family not in families]
-    unable = [method for method in methods if method.removesuffix(LAGGED) in unable]
+    unable = [method for method in methods if method in PEERS and family not in PEERS[method][1]]
     return [f"Not for a {family} target: {', '.join(unable)}."] if unable else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from itertools import product
@@ -25,7 +25,7 @@ from streamlasso.bench.prequential import (
     TooSlow,
     predict_then_learn,
 )
-from streamlasso.bench.task import Task, with_lags
+from streamlasso.bench.task import Task
 
 #: The settings that "best in hindsight" is over.
 LEARNING_RATES, L1 = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3), (0.0, 0.001, 0.01)
@@ -40,8 +40,6 @@ DEFAULT = "default"
 #: Marks a setting with responses standardised by running moments.
 TS = " +ts"
 OURS = "streamlasso"
-#: Marks a method that has the last three responses among its features.
-LAGGED = "+lags"
 
 
 @dataclass(frozen=True)
@@ -70,27 +68,17 @@ DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 
 
 def entries(family: str) -> Iterator[Entry]:
-    """All entries for this family, in the order of `METHODS`; with lags, of ours only the default.
+    """All entries for this family, in the order of `METHODS`.
 
     >>> from streamlasso.bench.entries import entries
-    >>> [entry.setting for entry in entries("gaussian") if entry.method == "refit+lags"]
+    >>> [entry.setting for entry in entries("gaussian") if entry.method == "refit"]
     ['default: last 1000 rows', 'all rows']
     """
-    plain = [
-        Entry(method, setting, package, _peer_run(make))
-        for method, (package, families, settings) in PEERS.items()
-        if family in families
-        for setting, make in settings(family)
-    ]
-    yield from plain
-    yield from (_lagged(entry) for entry in plain if entry.method not in BASELINES)
+    for method, (package, families, settings) in PEERS.items():
+        if family in families:
+            yield from (Entry(method, setting, package, _peer_run(make)) for setting, make in settings(family))
     for setting, options in OUR_SETTINGS.items():
         yield Entry(OURS, setting, "streamlasso", _our_run(options))
-    yield _lagged(Entry(OURS, DEFAULT, "streamlasso", _our_run({})))
-
-
-def _lagged(entry: Entry) -> Entry:
-    return replace(entry, method=entry.method + LAGGED, run=lambda task, limit: entry.run(with_lags(task), limit))
 
 
 def entries_by_name(family: str) -> dict[tuple[str, str], Entry]:
@@ -190,13 +178,8 @@ PEERS: dict[str, tuple[str, tuple[str, ...], Callable[[str], Iterator[Setting]]]
 BASELINES = ("running-mean", "persistence")
 #: Milliseconds per row.
 SLOW = ("river-forest", "boosting")
-METHODS: tuple[str, ...] = (
-    *PEERS,
-    *(method + LAGGED for method in PEERS if method not in BASELINES),
-    OURS,
-    OURS + LAGGED,
-)
-#: What is compared: the linear methods as they are, or all, with lagged responses too.
+METHODS: tuple[str, ...] = (*PEERS, OURS)
+#: What is compared: the linear methods, or all.
 GROUPS: dict[str, tuple[str, ...]] = {
     "quick": (*(method for method in PEERS if method not in SLOW), OURS),
     "all": METHODS,
@@ -206,7 +189,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
 def is_peer(method: str) -> bool:
     """Whether it is neither ours nor the running mean, which is the unit of all losses.
 
-    >>> is_peer("persistence"), is_peer("streamlasso+lags")
+    >>> is_peer("persistence"), is_peer("streamlasso")
     (True, False)
     """
     return method != "running-mean" and not method.startswith(OURS)
@@ -219,16 +202,11 @@ OUR_SETTINGS: dict[str, dict[str, Any]] = {
     DEFAULT: {},
     "SGD(0.005) memory=0.99": dict(tuner=tuners.SGD(0.005), memory=0.99),
     "LARS(0.01) memory=0.99": dict(tuner=tuners.LARS(0.01), memory=0.99),
-    "LogRMS() memory=0.9": dict(tuner=tuners.LogRMS(), memory=0.9),
     "LogRMS() memory=0.95": dict(tuner=tuners.LogRMS(), memory=0.95),
-    "LogRMS() memory=0.98": dict(tuner=tuners.LogRMS(), memory=0.98),
     "LogRMS() memory=0.99": dict(tuner=tuners.LogRMS(), memory=0.99),
-    "LogRMS() memory=0.995": dict(tuner=tuners.LogRMS(), memory=0.995),
     "LogRMS() memory=1": dict(tuner=tuners.LogRMS(), memory=1.0),
     "LogRMS() memory=Window(200)": dict(tuner=tuners.LogRMS(), memory=memories.Window(200)),
     "LogRMS() memory=AdaptiveForgetting()": dict(tuner=tuners.LogRMS(), memory=memories.AdaptiveForgetting()),
-    "Mixture(factors=())": dict(tuner=tuners.Mixture(factors=())),
-    "Mixture() memory=AdaptiveForgetting()": dict(memory=memories.AdaptiveForgetting()),
 }
 
 

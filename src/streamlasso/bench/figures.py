@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from streamlasso.bench.entries import BASELINES, LAGGED, OURS
+from streamlasso.bench.entries import BASELINES, OURS
 from streamlasso.bench.summary import Row, default_microseconds, microseconds, ordered_methods, standing, tasks_of
 from streamlasso.report.axes import NOTE, TITLE, plain_numbers
 from streamlasso.report.colours import DARK, GREY, LIGHT, LINE
@@ -57,7 +57,7 @@ def draw_streams(table: pyarrow.Table) -> Figure:
 
 def _draw_losses(axes: Axes, rows: list[Row], task: str, methods: list[str]) -> None:
     for y, method in enumerate(methods):
-        stands, ours = standing(rows, task, method), f"{OURS}, " if method.removesuffix(LAGGED) == OURS else ""
+        stands, ours = standing(rows, task, method), f"{OURS}, " if method == OURS else ""
         for kind, row in (("default", stands.default), ("best setting in hindsight", stands.best)):
             if row is not None:
                 place, style = min(row["relative"], WORST_DRAWN), MARKS[ours + kind]
@@ -78,7 +78,7 @@ def _draw_times(axes: Axes, rows: list[Row], methods: list[str]) -> None:
     for y, method in enumerate(methods):
         spent = microseconds(rows, method)
         if len(spent) and method not in BASELINES:
-            colour = DARK if method.startswith(OURS) else GREY
+            colour = DARK if method == OURS else GREY
             axes.plot([spent.min(), spent.max()], [y, y], color=colour, linewidth=1.2, zorder=2)
             axes.plot(default_microseconds(rows, method), y, "o", color=colour, markersize=6, zorder=3)
     axes.grid(axis="x", color=LINE)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import pyarrow
 
-from streamlasso._files import write_whole
+from streamlasso._files import sync_file, write_whole
 from streamlasso.bench.task import Task
 
 
@@ -63,8 +62,15 @@ class ResultsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.results = self._read() if path.exists() else []
-        self._rewrite()
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        header, *lines = csv.reader(io.StringIO(text[: text.rfind("\n") + 1])) if text else [COLUMNS]
+        if tuple(header) != COLUMNS:
+            raise ValueError(f"{path} is not a leaderboard of this version: name another directory with --out")
+        kinds = [_KINDS[str(field.type)][0] for field in fields(Result)]
+        self.results = [Result(*(kind(value) for kind, value in zip(kinds, line, strict=True))) for line in lines]
+        whole = io.StringIO(newline="")
+        csv.writer(whole).writerows([COLUMNS, *(asdict(result).values() for result in self.results)])
+        write_whole(path, whole.getvalue().encode())
 
     @property
     def done(self) -> set[Key]:
@@ -73,8 +79,7 @@ class ResultsFile:
     def append(self, result: Result) -> None:
         with open(self.path, "a", newline="", encoding="utf-8") as file:
             csv.writer(file).writerow(asdict(result).values())
-            file.flush()
-            os.fsync(file.fileno())
+            sync_file(file)  # type: ignore[arg-type]
         self.results.append(result)
 
     def refuse_other_data(self, task: Task) -> None:
@@ -88,19 +93,3 @@ class ResultsFile:
 
     def table(self) -> pyarrow.Table:
         return pyarrow.Table.from_pylist([asdict(result) for result in self.results], SCHEMA)
-
-    def _read(self) -> list[Result]:
-        text = self.path.read_text(encoding="utf-8")
-        header, *lines = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1]))) or [list(COLUMNS)]
-        if tuple(header) != COLUMNS:
-            raise ValueError(f"{self.path} is not a leaderboard of this version: name another directory with --out")
-        return [_parsed(line) for line in lines]
-
-    def _rewrite(self) -> None:
-        text = io.StringIO(newline="")
-        csv.writer(text).writerows([COLUMNS, *(asdict(result).values() for result in self.results)])
-        write_whole(self.path, text.getvalue().encode())
-
-
-def _parsed(line: list[str]) -> Result:
-    return Result(*(_KINDS[str(field.type)][0](value) for field, value in zip(fields(Result), line, strict=True)))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow
 
 from streamlasso._text import markdown_table, percent
-from streamlasso.bench.entries import DEFAULT, LAGGED, METHODS, OURS, is_peer
+from streamlasso.bench.entries import DEFAULT, METHODS, OURS, is_peer
 from streamlasso.bench.losses import BURN_IN, LOSS_NAMES
 
 #: A line of the table of results, by column.
@@ -73,19 +73,6 @@ def _above(ours: Row | None, other: Row | None) -> str:
     return f"{share:+.{digits}f} ± {error:.{digits}f} %"
 
 
-def quarters(row: Row, running_mean: Row) -> list[str]:
-    """The loss in each quarter of the rows, relative to that of the running mean in the same quarter.
-
-    >>> blocks = [{"blocks": text} for text in ("1 1 1 3 2 2 5 5", "2 2 4 4 4 4 5 5")]
-    >>> quarters(*blocks)
-    ['0.500', '0.500', '0.500', '1.000']
-    """
-    if len(_blocks(row)) < 4 or len(_blocks(row)) != len(_blocks(running_mean)):
-        return ["-"] * 4
-    parts = zip(np.array_split(_blocks(row), 4), np.array_split(_blocks(running_mean), 4), strict=True)
-    return [f"{own.sum() / mean.sum():.3f}" for own, mean in parts]
-
-
 def select(rows: Iterable[Row], **wanted: str) -> list[Row]:
     """The rows with these values."""
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
@@ -119,7 +106,7 @@ HEAD = ("method", "default", "above", "best in hindsight", "above", "its setting
 
 
 def summary(table: pyarrow.Table, notes: Sequence[str] = ()) -> str:
-    """How each method did on each stream, the best default first, and the loss by quarters; then `notes`.
+    """How each method did on each stream, the best default first; then `notes`.
 
     >>> import pyarrow
     >>> from streamlasso.bench.results import SCHEMA
@@ -138,13 +125,13 @@ def _stream(rows: Sequence[Row], task: str) -> str:
         f"# {task}: {rows[0]['rows']:,} rows, {rows[0]['features']:,} features\n\n"
         f"Mean {LOSS_NAMES[rows[0]['family']]} of predictions made before each row is learnt, rows after the "
         f"{BURN_IN}th,\nrelative to the running mean (1; lower is better). The best setting in hindsight is the one "
-        "with\nthe lowest loss on this stream, which is not known in advance; +ts: with a standardised target;\n"
-        f'{LAGGED}: with the last three targets as features. "Above": by what share of the loss of\n{OURS} at its '
-        "default it is above that; paired, ± one standard error over 20 blocks of rows.\n\n"
+        "with\nthe lowest loss on this stream, which is not known in advance; +ts: with a standardised target.\n"
+        f'"Above": by what share of the loss of {OURS} at its default it is above that; paired, ± one standard\n'
+        "error over 20 blocks of rows.\n\n"
     )
     lines = [_method_line(rows, task, method) for method in ordered_methods(rows, task)]
     conclusions = [f"\n{sentence}\n" for sentence in _conclusions(rows, task)]
-    return "".join([text, markdown_table(HEAD, lines), *conclusions, "\n", _by_quarters(rows, task)])
+    return "".join([text, markdown_table(HEAD, lines), *conclusions])
 
 
 def ordered_methods(rows: Sequence[Row], task: str) -> list[str]:
@@ -181,14 +168,3 @@ def _conclusions(rows: Sequence[Row], task: str) -> list[str]:
     if persistence is not None and persistence["relative"] < ours["relative"]:
         sentences.append("Persistence is better than that: try --lags TARGET:1, the previous target as a feature.")
     return sentences
-
-
-def _by_quarters(rows: Sequence[Row], task: str) -> str:
-    """The loss over time of our default and of the best peers, without and with lagged responses."""
-    text = "Loss in each quarter of the rows, relative to the running mean in the same quarter:\n\n"
-    mean = standing(rows, task, "running-mean").default
-    ours = [standing(rows, task, method).default for method in (OURS, OURS + LAGGED)]
-    kinds = ([row for row in rows if row["method"].endswith(LAGGED) is lagged] for lagged in (False, True))
-    shown = [row for row in [*ours, *(best_peer(kind, task) for kind in kinds)] if row is not None]
-    lines = [[f"{row['method']}, {row['setting']}", relative(row), *quarters(row, mean)] for row in shown if mean]
-    return text + markdown_table(["method", "all", "1", "2", "3", "4"], lines)

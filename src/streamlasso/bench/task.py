@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-
-#: How many rows before its own the responses are that a method "+lags" has among its features.
-LAGS = (1, 2, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,29 +43,3 @@ class Task:
         for array in (self.X, self.y):
             data.update(np.ascontiguousarray(array, dtype=float).tobytes())
         return data.hexdigest()[:12]
-
-
-def with_lags(task: Task, lags: Sequence[int] = LAGS) -> Task:
-    """The same task with earlier responses as features: log1p of counts, one column per class if there are several.
-
-    They are known before the row is predicted; where the stream has not begun, they are 0.
-
-    >>> import numpy as np
-    >>> task = Task("visits", "gaussian", np.zeros((3, 1)), np.array([7.0, 8.0, 9.0]), ["x"])
-    >>> with_lags(task, lags=[1]).X
-    array([[0., 0.],
-           [0., 7.],
-           [0., 8.]])
-    """
-    responses, names = _responses(task)
-    columns = [np.vstack([np.zeros((lag, responses.shape[1])), responses])[: len(task.y)] for lag in lags]
-    added = [f"{name}, {lag} before" for lag in lags for name in names]
-    return replace(task, X=np.hstack([task.X, *columns]), names=[*task.names, *added])
-
-
-def _responses(task: Task) -> tuple[np.ndarray, list[str]]:
-    """The responses as columns of features, and what these are called."""
-    if task.n_classes > 2:
-        numbers = range(task.n_classes)
-        return (task.y[:, None] == np.array(numbers)).astype(float), [f"class {k}" for k in numbers]
-    return (np.log1p(task.y) if task.family == "poisson" else task.y)[:, None], ["response"]

@@ -88,7 +88,7 @@ MECHANISMS = [
     ),
     Mechanism("change points: 8 of them, not 16", options={"runs": 16}),
     Mechanism("the longest memory as a group of its own", ((STEADY, "if len(parts.memories) > 1:", "if False:"),)),
-    Mechanism("seven penalties, not four", options={"powers": [0.0, 0.4, 0.8, 1.2]}),
+    Mechanism("five penalties, not four", options={"powers": [0.0, 0.4, 0.8, 1.2]}),
     Mechanism("four memories, not three", options={"factors": [0.97, 0.995]}),
     Mechanism("the group of nothing", (("core/mixture/groups/nothing.py", "if parts.restarts and", "if False and"),)),
     Mechanism(

@@ -30,7 +30,6 @@ from streamlasso._text import markdown_table
 from streamlasso.bench.entries import DEFAULT, entries_by_name
 from streamlasso.bench.losses import BURN_IN, clipped, half_deviance
 from streamlasso.bench.task import Task
-from streamlasso.families import Gaussian
 from streamlasso.memories import Forgetting
 from streamlasso.report.colours import DARK, GREY, LIGHT
 from streamlasso.tuners import Mixture
@@ -157,7 +156,7 @@ def power_columns() -> list[str]:
     >>> power_columns()[:2]
     ['power 0', 'power 0.2']
     """
-    return [*(f"power {power:g}" for power in Mixture().powers_for(Gaussian())), NO_POWER]
+    return [*(f"power {power:g}" for power in Mixture().powers), NO_POWER]
 
 
 def _column_of(kind: str, memory: Forgetting, age: int) -> str:

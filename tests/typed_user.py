@@ -47,7 +47,7 @@ assert_type(Gaussian().loss(1.0, 0.0), float)
 assert_type(Poisson().mean(y), Floats)
 assert_type(Gamma().check_target(y), str | None)
 assert_type(Binomial().name, str)
-assert_type(Mixture(powers=(0.0, 0.5)).powers, tuple[float, ...] | None)
+assert_type(Mixture(powers=(0.0, 0.5)).powers, tuple[float, ...])
 assert_type(Fixed(0.1).lam, float)
 assert_type([SGD(0.1).step_size, LARS(0.1).step_size, LogRMS().step_size], list[float])
 

@@ -8,11 +8,9 @@ from cython.cimports.streamlasso.tuners.base import Tuner
 
 from streamlasso.core.base.part import is_number
 
-#: The best penalty falls like n^-1/2, more or less: the powers lie densest around that. Below lam_max / n a penalty
-#: weighs less than one row. Numbers may be so exact that it is still too large; classes, whose noise nobody can make
-#: smaller, are not.
-POWERS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.2, 1.8)
-POWERS_OF_CLASSES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+#: The best penalty falls about like n^-1/2, so the powers are densest around that. At lam_max / n a penalty weighs as
+#: much as one row, and for nearly exact responses even that is too large.
+POWERS = (0.0, 0.3, 0.6, 1.0, 1.6)
 #: Memories of 20, 100 and 500 rows, beside the one that never forgets.
 FACTORS = (0.95, 0.99, 0.998)
 #: With fewer, none would grow old.
@@ -29,10 +27,9 @@ class Mixture(Tuner):
 
     Parameters
     ----------
-    powers : tuple of float, default=None
-        With n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response. None is 0,
-        .2, .4, .6, .8, 1.2 and 1.8, and for classes 0, .2, ..., 1.
-    factors : tuple of float, default=(.95, .99, .998)
+    powers : tuple of float, default=(0.0, 0.3, 0.6, 1.0, 1.6)
+        With n rows in its memory an expert has lam = lam_max / n^power; 0 is the mean of the response.
+    factors : tuple of float, default=(0.95, 0.99, 0.998)
         A memory with each of these forgetting factors, beside one that never forgets.
     runs : int, default=8
         How many ridge regressions are kept that began at different rows, for streams that change at once; 0 for none.
@@ -54,28 +51,22 @@ class Mixture(Tuner):
     name = "mixture"
     competes = True
 
-    def __init__(self, powers=None, factors=FACTORS, runs=8, views=None, carry=True):
-        if powers is not None and not _are_powers(powers):
+    def __init__(self, powers=POWERS, factors=FACTORS, runs=8, views=None, carry=True):
+        if not _are_powers(powers):
             raise ValueError(f"Mixture(powers={powers!r}): use one number or more, each in [0, 2]")
-        if any(a >= b for a, b in pairwise(powers or ())):
+        if any(a >= b for a, b in pairwise(powers)):
             raise ValueError(f"Mixture(powers={powers!r}): they must be increasing")
         if not isinstance(factors, (tuple, list)) or not all(0 < r <= 1 for r in _numbers(factors)):
             raise ValueError(f"Mixture(factors={factors!r}): use forgetting factors, each in (0, 1]")
         if isinstance(runs, bool) or not isinstance(runs, int) or not (runs == 0 or LEAST_RUNS <= runs <= 1000):
             raise ValueError(f"Mixture(runs={runs!r}): use 0, or a whole number from {LEAST_RUNS} to 1000")
-        self.powers = None if powers is None else tuple(powers)
+        self.powers = tuple(powers)
         self.factors = tuple(factors)
         if not isinstance(carry, bool):
             raise ValueError(f"Mixture(carry={carry!r}): use True or False")
         self.runs = runs
         self.views = _checked_views(views)
         self.carry = carry
-
-    def powers_for(self, family):
-        """The powers of the experts of a family."""
-        if self.powers is not None:
-            return self.powers
-        return POWERS_OF_CLASSES if family.binary else POWERS
 
     def settings(self):
         return {

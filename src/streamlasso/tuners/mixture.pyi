@@ -1,14 +1,12 @@
-from streamlasso.families.base import Family
 from streamlasso.tuners.base import BuiltIn
 
 POWERS: tuple[float, ...]
-POWERS_OF_CLASSES: tuple[float, ...]
 FACTORS: tuple[float, ...]
 LEAST_RUNS: int
 
 class Mixture(BuiltIn):
     @property
-    def powers(self) -> tuple[float, ...] | None: ...
+    def powers(self) -> tuple[float, ...]: ...
     @property
     def factors(self) -> tuple[float, ...]: ...
     @property
@@ -17,10 +15,9 @@ class Mixture(BuiltIn):
     def views(self) -> dict[str, list[int]] | None: ...
     def __init__(
         self,
-        powers: tuple[float, ...] | list[float] | None = None,
+        powers: tuple[float, ...] | list[float] = ...,
         factors: tuple[float, ...] | list[float] = ...,
         runs: int = 8,
         views: dict[str, list[int]] | None = None,
         carry: bool = True,
     ) -> None: ...
-    def powers_for(self, family: Family) -> tuple[float, ...]: ...

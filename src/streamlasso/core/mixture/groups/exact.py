@@ -28,7 +28,7 @@ def join(parts):
     if not tuner.competes:
         for memory in parts.memories:
             parts.add(ModelExperts(_learner(parts, memory, tuner), memory))
-    elif not family.quadratic and len(tuner.powers_for(family)) > 1:
+    elif not family.quadratic and len(tuner.powers) > 1:
         for memory in longest_and_middle(parts.memories):
             parts.add(ModelExperts(_learner(parts, memory, LogRMS()), memory, STALE_ROWS))
     if parts.n > first:

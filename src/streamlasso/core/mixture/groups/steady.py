@@ -60,7 +60,7 @@ def join(parts):
     if not parts.tuner.competes:
         return
     p, views = parts.n_features, parts.views
-    powers = parts.tuner.powers_for(parts.family)
+    powers = parts.tuner.powers
     scratch = Scratch(p)
     paths = [Path(problem_of(parts.settings, memory), scratch, powers, views.masks()) for memory in parts.memories]
     for view, name in enumerate(views.names()):

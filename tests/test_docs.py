@@ -69,4 +69,4 @@ def test_it_is_where_contributing_says(where, names):
     text = "\n".join(path.read_text(encoding="utf-8") for path in ([place] if place.is_file() else place.glob("*.py")))
     assert names
     for name in ".".join(names).split("."):
-        assert re.search(rf"^\s*(?:(?:def|class|void) )?{name}\b", text, re.MULTILINE), name
+        assert re.search(rf"^\s*(?:(?:async def|def|class|void) )?{name}\b", text, re.MULTILINE), name

@@ -80,13 +80,24 @@ def _refuse(requests: list[Any], problem: Problem) -> None:
 
 
 class OneThread:
-    """Calls functions in a thread of its own, one after the other."""
+    """Calls functions one after the other, from the event loop: in a thread of its own, or at once where that has
+    nothing to do and the call is short, since to wake a thread takes longer than to predict a row."""
 
     def __init__(self, name: str) -> None:
         self._executor = ThreadPoolExecutor(1, f"streamlasso-{name}")
+        self._n_running = 0
 
-    def __call__(self, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
-        return asyncio.get_running_loop().run_in_executor(self._executor, function, *arguments)
+    async def __call__(self, function: Callable[..., Any], *arguments: Any, is_short: bool = False) -> Any:
+        if is_short and not self._n_running:
+            return function(*arguments)
+        self._n_running += 1
+        future = asyncio.get_running_loop().run_in_executor(self._executor, function, *arguments)
+        future.add_done_callback(self._ended)
+        # Who waits may be cancelled; the thread goes on.
+        return await asyncio.shield(future)
+
+    def _ended(self, _: asyncio.Future[Any]) -> None:
+        self._n_running -= 1
 
     def stop(self) -> None:
         """After what was asked for."""

@@ -23,6 +23,8 @@ from streamlasso.serve.store.waiting import Waiting
 
 #: Seconds between looks at waiting rows and late labels.
 TICK = 2.0
+#: Rows that are learnt or predicted on the event loop: they take some milliseconds.
+FEW = 128
 
 
 class Service:
@@ -71,7 +73,8 @@ class Service:
     async def _learn_entries(self, model: ServedModel, entries: list[Entry], at: float) -> None:
         n_before = model.n_learnt
         try:
-            alarms = await self.compute(model.learn, entries, at)
+            is_short = sum(len(entry.rows or ()) for entry in entries) <= FEW
+            alarms = await self.compute(model.learn, entries, at, is_short=is_short)
         except Exception:
             # Not foreseen: the model may have learnt a part.
             logger.exception("%s: rows could not be learnt", model.name)
@@ -144,7 +147,8 @@ class Service:
 
     async def _predict(self, requests: list[PredictRequest]) -> None:
         for model, of_model in _by_model(requests):
-            await self.compute(model.predict, of_model)
+            is_short = sum(len(request.rows) for request in of_model) <= FEW
+            await self.compute(model.predict, of_model, is_short=is_short)
 
     async def _wait(self, requests: list[PredictRequest]) -> None:
         for model, n in await self.disk(self.waiting.keep, requests):

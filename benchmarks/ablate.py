@@ -80,9 +80,7 @@ MECHANISMS = [
         (("core/mixture/mixture.py", "self.calibrates = self.carries and", "self.calibrates = False and"),),
     ),
     Mechanism("change points", options={"runs": 0}),
-    Mechanism(
-        "change points: priors that compete", ((RESTARTING, "SIGNALS = (9.0, 900.0, 9e4)", "SIGNALS = (9.0,) * 3"),)
-    ),
+    constant("change points: a prior for exact streams", RESTARTING, "EXACT_SIGNAL = 9e5", "9.0"),
     Mechanism(
         "change points: a prior renewed in the first rows", ((RESTARTING, "n_seen <= RENEWED and", "False and"),)
     ),

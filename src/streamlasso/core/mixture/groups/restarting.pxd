@@ -5,11 +5,6 @@ from streamlasso.core.base.buffers cimport Doubles, Pointers
 from streamlasso.core.lasso.moments cimport Scaler
 from streamlasso.families.base cimport Family
 
-#: How many priors compete.
-cdef enum:
-    N_PRIORS = 3
-
-
 @cython.final
 cdef class Ridge(Experts):
     cdef readonly Py_ssize_t p, n_columns
@@ -27,8 +22,8 @@ cdef class Ridge(Experts):
     cdef double* z
     cdef double* q
 
-    cdef int begin(self, Scaler stream, double eta, double worth, double level, double noise) noexcept nogil
-    cdef int begin_uncentred(self, Scaler stream, double worth, double level, double noise, double* precision) noexcept nogil
+    cdef int begin(self, Scaler stream, double eta, double signal, double kappa) noexcept nogil
+    cdef int begin_uncentred(self, Scaler stream, double* precision) noexcept nogil
     cdef int renew(self, Scaler stream, double* precision) noexcept nogil
     cdef void _precisions(self, Scaler stream, bint raw, double* out) noexcept nogil
     cdef void _renew_level(self, Scaler stream) noexcept nogil
@@ -47,20 +42,13 @@ cdef class Restarting(Group):
     cdef readonly Py_ssize_t p
     cdef Pointers ridges
     cdef bint quadratic
-    cdef double[3] signals
-    cdef double[3] worth
     cdef Doubles more
-    # By expert: the rows seen when it began, -1 where it has not, and its prior.
+    # By expert: the rows seen when it began, -1 where it has not.
     cdef Py_ssize_t* began
-    cdef Py_ssize_t* place
-    # By prior: the weight of its experts, fading, and the starts that are owed to it.
-    cdef double[3] credit
-    cdef double[3] owed
     # The precisions of the prior of the first ridge.
     cdef double* precision
 
     cdef void _follow(self) noexcept nogil
     cdef void _show(self, Py_ssize_t n_seen) noexcept nogil
     cdef Py_ssize_t _least(self, Py_ssize_t n_seen) noexcept nogil
-    cdef Py_ssize_t _next_prior(self) noexcept nogil
     cdef Py_ssize_t _begin(self, Scaler stream, double eta, Py_ssize_t n_seen) noexcept nogil

@@ -21,9 +21,9 @@ each weight is multiplied by the density that the ridge gave to the response: w_
 row at which the present began. As many as there is room for are kept; the one of the lowest weight makes room, but for
 those too young to be judged.
 
-**Which prior** suits a stream depends on its noise. If features explain SIGNALS times as much as noise adds, kappa is
-the number of features that vary over SIGNALS. Each start takes one of the priors: those whose experts had the weight
-more often, all of them sometimes.
+**Which prior** suits a stream depends on its noise. If features explain `signal` times as much as noise adds, kappa is
+the number of features that vary over `signal`. That is SIGNAL; but one start in EXACT_EVERY has EXACT_SIGNAL, since
+some streams have next to no noise, and there a prior that is worth a row costs most of what can be known.
 
 **The first rows.** What features and responses look like is not known before them. So the first ridge has a prior from
 second moments about zero, and when its rows double, until there are RENEWED, its prior is exchanged for what is known
@@ -35,7 +35,7 @@ import numpy as np
 from cython.cimports.cpython.mem import PyMem_RawFree, PyMem_RawMalloc
 from cython.cimports.libc.math import INFINITY, lgamma, log, log1p, sqrt
 from cython.cimports.libc.string import memset
-from cython.cimports.streamlasso.core.base.buffers import Doubles, Pointers, fill
+from cython.cimports.streamlasso.core.base.buffers import Doubles, Pointers
 from cython.cimports.streamlasso.core.base.checks import weight_of
 from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.record import OK
@@ -59,18 +59,18 @@ PRIOR, START = 0.4, 3.0
 #: A change about once in a hundred rows, and a start every second row.
 HAZARD = cython.declare(cython.double, 0.01)
 EVERY = cython.declare(cython.Py_ssize_t, 2)
-#: Signal to noise: of most streams, of those that are nearly exact, and of those that are.
-SIGNALS = (9.0, 900.0, 9e4)
-FIRST_SIGNAL = cython.declare(cython.double, SIGNALS[0])
-#: Where eta is a logit or a logarithm it has a scale of its own: the prior of b_j s_j has the variance 1 / kappa.
-KAPPAS_OF_LINKS = (3.0, 30.0, 0.3)
+#: Signal to noise: of most streams, and of those that are exact.
+SIGNAL = cython.declare(cython.double, 9.0)
+EXACT_SIGNAL = cython.declare(cython.double, 9e5)
+EXACT_EVERY = cython.declare(cython.Py_ssize_t, 3)
+#: Where eta is a logit or a logarithm it has a scale of its own: the prior of b_j s_j has the variance 1 / kappa. There
+#: one start in EXACT_EVERY is more cautious.
+KAPPA_OF_LINKS = cython.declare(cython.double, 3.0)
+CAUTIOUS_KAPPA = cython.declare(cython.double, 30.0)
 #: What of the signal the level may be.
 LEVEL = cython.declare(cython.double, 0.05)
 #: And in the first row, when nothing is known of it.
 FIRST_LEVEL = cython.declare(cython.double, 3.0)
-#: The part of all starts that is the same for all priors, and how the weights of a prior's experts fade.
-EXPLORED = cython.declare(cython.double, 0.15)
-CREDIT_DECAY = cython.declare(cython.double, 0.99)
 #: Rows after which the first ridge keeps its prior.
 RENEWED = cython.declare(cython.Py_ssize_t, 16)
 #: In as many rows a feature's scale is taken to be like that of others, but no more than so many times its own:
@@ -225,17 +225,17 @@ class Ridge(Experts):
 
     # --- the prior ----------------------------------------------------------------------------------------------
 
-    def begin(self, stream, eta, worth, level, noise):
-        """Forget all rows. The prior is worth so many rows, of a linear model for each feature; the intercept is eta,
-        with the prior variance `level`; `noise` is a guess of sigma^2."""
+    def begin(self, stream, eta, signal, kappa):
+        """Forget all rows. The prior of a linear model takes features to explain `signal` times as much as noise adds,
+        that of others is worth kappa rows; the intercept is eta."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         at: cython.Py_ssize_t = 0
         precision: cython.p_double = self.q + self.p + 1
-        self.worth = worth
+        self.worth = 1.0 / signal if self.quadratic else kappa
         self.rows = 0.0
         self.shape = 1.0
-        self.spread = noise
+        self.spread = max(stream.y_scatter, 0.0) / (max(stream.weight, 1.0) * (1.0 + signal))
         self._precisions(stream, False, precision)
         for i in range(self.p + 1):
             for j in range(i):
@@ -246,7 +246,7 @@ class Ridge(Experts):
             self.centre[i] = stream.mean[self.column[i - 1]] if i > 0 and self.fit_intercept else 0.0
             at += i + 1
         if self.fit_intercept:
-            self.P[0] = level
+            self.P[0] = LEVEL * signal if self.quadratic else 1.0 / kappa
             self.b[0] = eta
         return 0
 
@@ -277,12 +277,14 @@ class Ridge(Experts):
                     out[j] = min((rows * out[j] + common) / (rows + 1.0), MOST_POOLED * out[j])
                 out[j] *= self.kappa * factor * factor
 
-    def begin_uncentred(self, stream, worth, level, noise, precision):
+    def begin_uncentred(self, stream, precision):
         """Begin with the first row: the prior is about zero. Its precisions are left in `precision`."""
         j: cython.Py_ssize_t
-        self.begin(stream, 0.0, worth, level, noise)
-        self.level = level
-        self.noise = noise
+        self.begin(stream, 0.0, SIGNAL, KAPPA_OF_LINKS)
+        self.spread = self.noise = stream.y_mean * stream.y_mean / (1.0 + SIGNAL)
+        self.level = FIRST_LEVEL
+        if self.fit_intercept:
+            self.P[0] = FIRST_LEVEL
         memset(self.centre, 0, (self.p + 1) * cython.sizeof(cython.double))
         self._precisions(stream, True, precision)
         for j in range(self.p):
@@ -321,9 +323,9 @@ class Ridge(Experts):
         """The same for the level, whose square is that of the mean less what chance adds, and for the noise."""
         delta: cython.double
         rows: cython.double = stream.weight
-        noise: cython.double = stream.y_scatter * (rows + 1.0) / (rows * rows * (1.0 + FIRST_SIGNAL))
+        noise: cython.double = stream.y_scatter * (rows + 1.0) / (rows * rows * (1.0 + SIGNAL))
         chance: cython.double = stream.y_scatter / (rows * max(rows - 1.0, 1.0))
-        level: cython.double = max(stream.y_mean * stream.y_mean - chance, 0.0) / noise + LEVEL * FIRST_SIGNAL
+        level: cython.double = max(stream.y_mean * stream.y_mean - chance, 0.0) / noise + LEVEL * SIGNAL
         delta = 1.0 / level - 1.0 / self.level
         self._add_precision(0, delta / (1.0 + delta * self._column(0, self.q)), self.q)
         self.level = level
@@ -470,9 +472,6 @@ class Restarting(Group):
 
     STATE = (
         array("began", "n", dtype=np.int64),
-        array("place", "n", dtype=np.int64),
-        array("credit", N_PRIORS),
-        array("owed", N_PRIORS),
         array("precision", FEATURES),
     )
 
@@ -483,19 +482,13 @@ class Restarting(Group):
         self.ridges = Pointers(ridges)
         self.quadratic = family.quadratic
         self.hedge = Hedge(np.eye(n)[0], 1.0, 0.0)
-        self.more = Doubles(3 * self.n + self.p)
+        self.more = Doubles(2 * self.n + self.p)
         self.began = cython.cast(cython.pointer[cython.Py_ssize_t], self.more.at)
-        self.place = self.began + self.n
-        self.w = self.more.at + 2 * self.n
+        self.w = self.more.at + self.n
         self.precision = self.w + self.n
         self._show(0)
-        fill(self.signals, N_PRIORS, SIGNALS)
-        fill(self.worth, N_PRIORS, 1.0 / np.array(SIGNALS) if self.quadratic else KAPPAS_OF_LINKS)
         for k in range(n):
             self.began[k] = -1
-        for k in range(N_PRIORS):
-            self.credit[k] = 1.0 / N_PRIORS
-            self.owed[k] = 0.0
 
     def evaluate(self, row, eta, noise):
         """The evidence of a row; for the Gaussian family a ridge knows it when it learns the row."""
@@ -507,8 +500,7 @@ class Restarting(Group):
 
     def begin_group(self, stream):
         """Before the first row is learnt, which `stream` has seen."""
-        noise: cython.double = stream.y_mean * stream.y_mean / (1.0 + FIRST_SIGNAL)
-        cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(stream, self.worth[0], FIRST_LEVEL, noise, self.precision)
+        cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(stream, self.precision)
         self.began[0] = 0
         return 0
 
@@ -533,23 +525,19 @@ class Restarting(Group):
             self.w[k] = self.w[k] / total if total > 0.0 else self.hedge.w[k]
 
     def _follow(self):
-        """The posterior, and what it says of the priors."""
+        """The posterior."""
         k: cython.Py_ssize_t
         for k in range(self.n):
             self.regret[k] -= cython.cast(Ridge, self.ridges.at[k]).evidence
             cython.cast(Ridge, self.ridges.at[k]).evidence = 0.0
         self.hedge.update(self.regret)
         memset(self.regret, 0, self.n * cython.sizeof(cython.double))
-        for k in range(N_PRIORS):
-            self.credit[k] *= CREDIT_DECAY
-        for k in range(self.n):
-            self.credit[self.place[k]] += self.hedge.w[k]
 
     def _begin(self, stream, eta, n_seen):
         """One of the ridges begins anew; which one."""
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t = self._least(n_seen)
-        place: cython.Py_ssize_t = self._next_prior()
+        other: cython.bint = n_seen // EVERY % EXACT_EVERY == 1
         total: cython.double = 0.0
         w: cython.p_double = self.hedge.w
         w[k] = 0.0
@@ -559,13 +547,8 @@ class Restarting(Group):
             w[j] *= (1.0 - HAZARD * EVERY) / total if total > 0.0 else 0.0
         w[k] = HAZARD * EVERY if total > 0.0 else 1.0
         self.began[k] = n_seen
-        self.place[k] = place
         cython.cast(Ridge, self.ridges.at[k]).begin(
-            stream,
-            eta,
-            self.worth[place],
-            LEVEL * self.signals[place] if self.quadratic else 1.0 / self.worth[place],
-            max(stream.y_scatter, 0.0) / (max(stream.weight, 1.0) * (1.0 + self.signals[place])),
+            stream, eta, EXACT_SIGNAL if other else SIGNAL, CAUTIOUS_KAPPA if other else KAPPA_OF_LINKS
         )
         return self.first + k
 
@@ -582,21 +565,6 @@ class Restarting(Group):
                 least = k
         return least
 
-    def _next_prior(self):
-        """The one to which most starts are owed."""
-        k: cython.Py_ssize_t
-        next: cython.Py_ssize_t = 0
-        total: cython.double = 0.0
-        for k in range(N_PRIORS):
-            total += self.credit[k]
-        for k in range(N_PRIORS):
-            self.owed[k] += EXPLORED / N_PRIORS + (1.0 - EXPLORED) * self.credit[k] / total
-        for k in range(N_PRIORS):
-            if self.owed[k] > self.owed[next]:
-                next = k
-        self.owed[next] -= 1.0
-        return next
-
     def beginnings(self):
         return [self.began[k] for k in range(self.n)]
 
@@ -606,9 +574,6 @@ class Restarting(Group):
         began: cython.pointer[cython.const[cython.Py_ssize_t]]
         began = tape.indices(self.began, self.n, -1, tape.n_seen + 1)
         tape.require(began[0] >= 0 or tape.n_seen == 0, b"the ridge of the first row is not there")
-        tape.indices(self.place, self.n, 0, N_PRIORS)
-        tape.doubles(self.credit, N_PRIORS, WEIGHT)
-        tape.doubles(self.owed, N_PRIORS, FINITE)
         tape.doubles(self.precision, self.p, FINITE)
         Group.travel(self, tape)
         if tape.mode == READ:

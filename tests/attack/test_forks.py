@@ -82,7 +82,7 @@ def learn(model, a, b):
         model.partial_fit(X[i : i + 50], y[i : i + 50], classes=[0, 1, 2])
     return model
 make = lambda: learn(WideClassifier(), 0, 50)
-wide_bits = lambda model: [array.tobytes() for each in model.models_ for array in each.state().values()]
+wide_bits = lambda model: [array.tobytes() for each in model.learners_ for array in each.state().values()]
 state = lambda model: (model.n_seen_, wide_bits(model))
 """,
     "wide classes with names": """
@@ -94,9 +94,9 @@ def learn(model, a, b):
     return model
 def make():
     model = streamlasso.river.WideClassifier()
-    model.models_[0].name_key = np.arange(2, dtype=np.uint64)
+    model.learners_[0].name_key = np.arange(2, dtype=np.uint64)
     return learn(model, 0, 15)
-wide_bits = lambda model: [array.tobytes() for each in model.models_ for array in each.state().values()]
+wide_bits = lambda model: [array.tobytes() for each in model.learners_ for array in each.state().values()]
 state = lambda model: (model.n_seen_, wide_bits(model))
 """,
 }

@@ -190,7 +190,7 @@ def test_ctrl_c_at_any_moment_leaves_models_of_keys_that_learn_on():
 
 
 def seen(model):
-    return [each.n_seen for each in model.models_]
+    return [each.n_seen for each in model.learners_]
 
 
 def test_ctrl_c_at_any_moment_keeps_the_models_of_wide_classes_in_step():

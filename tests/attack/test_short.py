@@ -131,7 +131,7 @@ def test_numbers_of_a_wide_model_that_no_row_makes(name, place, number):
     model = WideRegressor().partial_fit(np.eye(20), np.arange(20.0))
     header, arrays = packed.unpack(model.to_bytes())
     arrays[name].flat[place] = number
-    with pytest.raises(ValueError, match=r"settings|no row"):
+    with pytest.raises(ValueError, match="do not hold a WideRegressor"):
         WideRegressor.from_bytes(packed.pack(header, arrays))
 
 

@@ -408,7 +408,7 @@ def test_wide_rows_of_odd_numbers_in_many_threads():
 
 def test_a_wide_model_is_saved_between_two_rows():
     model, again = WideNamed(), WideNamed()
-    again.models_[0].name_key = model.models_[0].name_key
+    again.learners_[0].name_key = model.learners_[0].name_key
     rows = [dict(zip("abcde", row, strict=True)) for row in np.tile(X, (10, 1)).tolist()]
 
     def learn():
@@ -453,7 +453,7 @@ def learn_named(model, a, b):
 
 def named_with_the_same_key(**settings):
     model = WideNamedClassifier(**settings)
-    model.models_[0].name_key = np.arange(2, dtype=np.uint64)
+    model.learners_[0].name_key = np.arange(2, dtype=np.uint64)
     return model
 
 
@@ -472,8 +472,8 @@ WIDE = {
 
 def wide_bits(model):
     """All that a model is made of: the classes, and the state of each of their models."""
-    states = [{name: array.tobytes() for name, array in each.state().items()} for each in model.models_]
-    return repr((list(model.classes_), [getattr(each, "names", None) for each in model.models_], states))
+    states = [{name: array.tobytes() for name, array in each.state().items()} for each in model.learners_]
+    return repr((list(model.classes_), [getattr(each, "names", None) for each in model.learners_], states))
 
 
 @functools.cache
@@ -553,7 +553,7 @@ def test_wide_rows_of_several_threads_show_classes_that_are_there_once():
         reader.join()
         assert read_well
         assert sorted(model.classes_) == [0, 1, 2]
-        assert model.models_[0].n_seen == model.models_[1].n_seen == 3 * N
+        assert model.learners_[0].n_seen == model.learners_[1].n_seen == 3 * N
 
 
 def test_packed_models_are_not_touched_while_a_worker_learns():

@@ -17,6 +17,10 @@ SIXTEEN = [
 ]
 
 
+#: What leaks back of the weights of the experts, and of the outputs.
+SHARE, OUTPUT_SHARE = 0.02, 0.0003
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
@@ -108,9 +112,9 @@ class Model:
         self.experts = [Expert(*each) for each in SIXTEEN]
         n = len(self.experts)
         self.largest, self.row, self.squares = {}, 0, 0.0
-        self.w = [np.full(n, 1 / n), np.full(n, 1 / n)]
+        self.w = np.full(n, 1 / n)
         self.stacks = [Stack(n, 2.0), Stack(n, 20.0)]
-        self.pi = np.full(4, 0.25)
+        self.pi = np.full(3, 1 / 3)
 
     def step(self, x, y):
         """eta as it was predicted, then the row is learnt."""
@@ -130,15 +134,14 @@ class Model:
         self.squares += 1 + sum(v**2 for v in x.values())
         rate = np.sqrt(self.row / self.squares)
         m = np.array([expert.say(x, rate) for expert in self.experts])
-        mixed = [logit(w @ sigmoid(m)) for w in self.w]
-        f = np.array([mixed[0], 1.0, *np.clip(m - mixed[0], -4, 4)])
-        out = np.array([*mixed, *(stack.theta @ f for stack in self.stacks)])
-        eta = logit(self.pi @ sigmoid(out))
-        self.pi = shared(self.pi, log_loss(y, out), 1 / (self.row + 1))
+        mixed = logit(used(self.w, SHARE) @ sigmoid(m))
+        f = np.array([mixed, 1.0, *np.clip(m - mixed, -4, 4)])
+        out = np.array([mixed, *(stack.theta @ f for stack in self.stacks)])
+        eta = logit(used(self.pi, OUTPUT_SHARE) @ sigmoid(out))
+        self.pi = shared(self.pi, log_loss(y, out), OUTPUT_SHARE)
         for stack in self.stacks:
             stack.learn(f, y)
-        losses = log_loss(y, m)
-        self.w = [shared(self.w[0], losses, 1 / (self.row + 1)), shared(self.w[1], losses, 0.002)]
+        self.w = shared(self.w, log_loss(y, m), SHARE)
         for expert, said in zip(self.experts, m, strict=True):
             expert.learn(x, rate, y, said, self.row)
         return eta
@@ -148,3 +151,9 @@ def shared(w, losses, share):
     w = w * np.exp(-losses)
     w /= w.sum()
     return (1 - share) * w + share / len(w)
+
+
+def used(w, share):
+    """Less twice what leaks back per row."""
+    w = np.maximum(w - 2 * share / len(w), 0)
+    return w / w.sum()

@@ -13,7 +13,7 @@ from scipy import sparse
 from oracles.wide import Model
 from streamlasso import WideClassifier, WideRegressor
 from streamlasso.core.sparse.experts import EXPERTS
-from streamlasso.core.sparse.model import Wide
+from streamlasso.core.sparse.model import Wide, learn_each
 from streamlasso.core.sparse.table import hash_of
 from streamlasso.families import Binomial
 from support.wide import zipf_rows, zipf_stream
@@ -139,9 +139,8 @@ def test_counts_never_predict_beyond_what_was_seen():
 
 def losses_of_experts(experts, X, y):
     before = np.empty(len(y))
-    Wide(Binomial(), experts=experts).learn(
-        X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data, y.astype(float), None, before
-    )
+    rows = X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data
+    learn_each([Wide(Binomial(), experts=experts)], rows, [y.astype(float)], None, [before])
     return np.logaddexp(0, before) - y * before
 
 
@@ -236,7 +235,7 @@ def test_no_columns_collide_more_than_random_ones(case):
     X = sparse.csr_array((np.ones(len(columns)), columns, [0, len(columns)]), shape=(1, 2**31 - 1))
     model = WideClassifier(experts=8).partial_fit(X, [1], classes=[0, 1])
     assert model.n_live_ == len(columns)
-    assert model.models_[0].table.longest < 400
+    assert model.learners_[0].table.longest < 400
 
 
 @given(st.integers(1, 60), st.integers(0, 10**6))
@@ -246,7 +245,7 @@ def test_the_table_knows_what_it_holds(most, seed):
     columns = rng.integers(0, 120, 400)
     X = sparse.csr_array((np.ones(400), columns, np.arange(401)), shape=(400, 120))
     model = WideClassifier(max_features=most, experts=8).partial_fit(X, rng.integers(0, 2, 400), classes=[0, 1])
-    keys = model.models_[0].coef()[0]
+    keys = model.learners_[0].coef()[0]
     assert len(keys) == len(set(keys.tolist())) == model.n_live_ == min(most, len(set(columns.tolist())))
     again = pickle.loads(pickle.dumps(model))
     # Copies have tables with other secrets, filled in another way.
@@ -272,6 +271,6 @@ def test_what_makes_room_is_never_in_the_row_that_needs_it():
     X[:20, :20] = np.eye(20)
     X[20, [*range(10), *range(30, 40)]] = 1.0
     model = WideClassifier(max_features=20).partial_fit(X, np.arange(21) % 2)
-    live = model.models_[0].table.keys().tolist()
+    live = model.learners_[0].table.keys().tolist()
     assert set(range(10)) < set(live)
     assert set(live) == {*range(10), *range(30, 40)}

@@ -187,7 +187,7 @@ def test_forged_states_are_refused():
         ("0/units", arrays["0/units"][:2]),
     ]
     for name, array in forged:
-        with pytest.raises(ValueError, match=r"settings|twice|no row"):
+        with pytest.raises(ValueError, match=r"do not hold a WideClassifier: .*(settings|twice|no row|0 or larger)"):
             WideClassifier.from_bytes(pack(header, {**arrays, name: array}))
     with pytest.raises(ValueError, match="WideClassifier"):
         WideClassifier.from_bytes(pack({**header, "settings": {"nonsense": 1}}, arrays))

@@ -82,7 +82,7 @@ def test_names_of_features_that_are_gone_are_forgotten():
     for i in range(5000):
         model.learn_one({f"new{i}": 1.0, "old": 1.0}, i % 2)
     assert model.n_live_ == 20
-    assert len(model.models_[0].names) < 1100
+    assert len(model.learners_[0].names) < 1100
     assert len(model.coef_[1]) <= 20
 
 
@@ -101,7 +101,7 @@ def test_classes_appear_as_they_come():
 
 def test_a_model_can_be_turned_around():
     _, rows, y = named_rows()
-    model = taught(WideClassifier(memory="second_sight"), rows, y).models_[0]
+    model = taught(WideClassifier(memory="second_sight"), rows, y).learners_[0]
     turned = model.mirrored()
     for x, label in zip(rows, y, strict=True):
         assert turned.predict_named(x) == pytest.approx(1 - model.predict_named(x), rel=1e-5)
@@ -182,8 +182,8 @@ def test_names_of_any_length_have_their_hash():
     names = ["abcdefghij" * 4] + ["x" * n + "né" for n in range(20)]
     names += ["abcdefghijklmnopqrstuvwxyz0123456789"[:n] for n in range(37)]
     model = taught(WideClassifier(keep_names=True), [dict.fromkeys(names, 1.0), {"other": 1}], [0, 1])
-    k0, k1 = model.models_[0].name_key.tolist()
-    assert model.models_[0].names == {hash_of(name.encode(), k0, k1): name for name in [*names, "other"]}
+    k0, k1 = model.learners_[0].name_key.tolist()
+    assert model.learners_[0].names == {hash_of(name.encode(), k0, k1): name for name in [*names, "other"]}
 
 
 class Row:

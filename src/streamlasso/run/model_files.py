@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor, checkpoint
+from streamlasso.compact import ERRORS
 from streamlasso.data.encoding import Target
 from streamlasso.run.learning import Learning
 from streamlasso.run.wide_learning import WideLearning
 from streamlasso.run.wide_models import CLASSIFIER, REGRESSOR, WideModels
-from streamlasso.wide.packed import ERRORS
 
 
 def load_model(path: Path) -> tuple[Any, dict[str, Any], dict[str, np.ndarray]]:

@@ -11,28 +11,29 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from streamlasso.compact import array_of
-from streamlasso.core.sparse.model import Wide
-from streamlasso.core.sparse.rows import learn_each
+from streamlasso.core.sparse.model import Wide, learn_each
+from streamlasso.estimators.face import Saved
 from streamlasso.estimators.multiclass import n_models
-from streamlasso.estimators.turns import behind_the_gate_of, between_rows, learning
-from streamlasso.estimators.validation import refuse_no_target, weights_of
+from streamlasso.estimators.turns import behind_the_gate_of, between_rows, learning, publish
+from streamlasso.estimators.validation import NOTED, refuse_no_target, refuse_no_weight, weights_of
 from streamlasso.families import Family
-from streamlasso.wide.packed import Saved, pack, restored, states_of
-from streamlasso.wide.parameters import engine_settings
+from streamlasso.wide import packed
+from streamlasso.wide.parameters import Parameters, engine_settings
 from streamlasso.wide.validation import rows_of
 
 
-class WideEstimator(Saved, BaseEstimator):
+class WideEstimator(Parameters, Saved, BaseEstimator):
     """What both estimators share: one engine, or one per class."""
 
+    _format = packed
     #: Whether y are classes, which have no units.
     _classes = False
-    models_: list[Wide]
+    learners_: list[Wide]
     n_features_in_: int
     classes_: np.ndarray
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "models_")
+        return hasattr(self, "learners_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -47,21 +48,26 @@ class WideEstimator(Saved, BaseEstimator):
 
     # --- learning -----------------------------------------------------------------------------------------------------
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Forget everything, then learn the rows in order, each once."""
+        refuse_no_weight(sample_weight)
+        self._take(X, y, sample_weight, reset=True)
+        return self
+
     def _take(self, X: Any, y: Any, sample_weight: Any, classes: Any = None, *, reset: bool = False) -> np.ndarray:
         """Check everything, learn each row; the etas as they were predicted before (row, model)."""
         with learning(self):
             refuse_no_target(self, y)
-            reset = reset or not hasattr(self, "models_")
+            reset = reset or not hasattr(self, "learners_")
             rows, labels = rows_of(self, X, reset=reset)
             targets, known = self._targets(y, rows[3], classes, reset=reset)
             weights = weights_of(sample_weight, rows[3])
-            models = behind_the_gate_of(self, [self._new_model() for _ in targets]) if reset else self.models_
+            models = behind_the_gate_of(self, [self._new_model() for _ in targets]) if reset else self.learners_
             eta = np.empty((len(targets), rows[3]))
             learn_each(models, rows[:3], targets, weights, eta)
             if labels is not None:
-                labels |= {"models_": models} | ({} if known is None else {"classes_": known})
-                with models[0].gate:
-                    self.__dict__.update(labels)
+                gone = tuple(name for name in NOTED if name not in labels)
+                publish(self, models, labels | ({} if known is None else {"classes_": known}), gone)
             return eta.T
 
     def _targets(self, y: Any, n_rows: int, classes: Any, *, reset: bool) -> tuple[list[np.ndarray], np.ndarray | None]:
@@ -74,9 +80,9 @@ class WideEstimator(Saved, BaseEstimator):
         return np.column_stack([model.decide(*rows[:3]) for model in models])
 
     def _fitted(self) -> list[Wide]:
-        if not hasattr(self, "models_"):
+        if not hasattr(self, "learners_"):
             raise NotFittedError(f"This {type(self).__name__} has seen no rows yet: call fit or partial_fit first.")
-        return self.models_
+        return self.learners_
 
     # --- what it is ---------------------------------------------------------------------------------------------------
 
@@ -84,15 +90,19 @@ class WideEstimator(Saved, BaseEstimator):
     @between_rows
     def coef_(self) -> sparse.csr_array:
         """The coefficients now, sparse: (1, n_features), or one row per class."""
-        return self._as_rows([model.coef() for model in self._fitted()])
-
-    def _as_rows(self, rows: list[tuple[np.ndarray, np.ndarray]]) -> sparse.csr_array:
+        rows = [model.coef() for model in self._fitted()]
         starts = np.cumsum([0, *(np.count_nonzero(values) for _, values in rows)])
         columns = np.concatenate([keys[values != 0].astype(np.int64) for keys, values in rows])
         values = np.concatenate([values[values != 0] for _, values in rows])
         coef = sparse.csr_array((values, columns, starts), shape=(len(rows), self.n_features_in_))
         coef.sort_indices()
         return coef
+
+    @property
+    @between_rows
+    def intercept_(self) -> Any:
+        intercepts = np.array([model.intercept for model in self._fitted()])
+        return intercepts if self._classes else float(intercepts[0])
 
     @property
     def n_seen_(self) -> int:
@@ -108,29 +118,26 @@ class WideEstimator(Saved, BaseEstimator):
     def nbytes_(self) -> int:
         return sum(model.nbytes for model in self._fitted())
 
-    # --- bytes --------------------------------------------------------------------------------------------------------
+    # --- bytes (`packed.py`) ------------------------------------------------------------------------------------------
 
-    @between_rows
-    def to_bytes(self) -> bytes:
-        """The model as bytes, its live features only. `from_bytes` continues it to the bit."""
-        labels = {"n_features_in_": self.n_features_in_} if hasattr(self, "n_features_in_") else {}
-        names = getattr(self, "feature_names_in_", None)
+    def _parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        names, classes = getattr(self, "feature_names_in_", None), getattr(self, "classes_", None)
+        settings = self.get_params(deep=False).items()
         header = {
-            "class": self._kind(),
-            "settings": {name: _plain(value) for name, value in self.get_params(deep=False).items()},
-            "labels": labels,
+            "settings": {name: value.item() if isinstance(value, np.generic) else value for name, value in settings},
+            "labels": {"n_features_in_": self.n_features_in_},
             "names": None if names is None else names.tolist(),
-            "classes": _classes_as_json(getattr(self, "classes_", None)),
-            "models": len(self._fitted()),
+            "classes": None if classes is None else _as_json(classes),
+            "models": len(self.learners_),
         }
-        return pack(header, states_of(self.models_))
+        return header, packed.states_of(self.learners_)
 
     @classmethod
     def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         model = cls(**header["settings"])
-        model.models_ = restored(model._new_model, int(header["models"]), arrays)
+        model.learners_ = packed.restored(model._new_model, int(header["models"]), arrays)
         model.n_features_in_ = n_features = header["labels"]["n_features_in_"]
-        live = max(int(max(each.table.keys(), default=0)) for each in model.models_)
+        live = max(int(max(each.table.keys(), default=0)) for each in model.learners_)
         if type(n_features) is not int or not live < n_features < 2**63:
             raise ValueError(f"{n_features!r} is not their number of features")
         if header["names"] is not None:
@@ -143,20 +150,10 @@ class WideEstimator(Saved, BaseEstimator):
             kind, labels = header["classes"]
             model.classes_ = array_of(kind, labels)
             in_order = np.array_equal(model.classes_, np.unique(model.classes_))
-            if len(labels) < 2 or n_models(len(labels)) != len(model.models_) or not in_order:
+            if len(labels) < 2 or n_models(len(labels)) != len(model.learners_) or not in_order:
                 raise ValueError("classes and models do not belong together")
         return model
 
 
-def _plain(value: Any) -> Any:
-    """A setting as JSON has it."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _classes_as_json(classes: np.ndarray | None) -> tuple[str, list[Any]] | None:
-    if classes is None:
-        return None
-    labels = classes.tolist()
-    if not all(isinstance(label, bool | int | float | str) for label in labels):
-        raise ValueError(f"classes {labels!r}: text, numbers and bools can be saved")
-    return ("object" if classes.dtype.kind == "O" else classes.dtype.str), labels
+def _as_json(classes: np.ndarray) -> tuple[str, list[Any]]:
+    return "object" if classes.dtype.kind == "O" else classes.dtype.str, packed.plain_labels(classes.tolist())

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the sparse engine: classes, and numbers."""
+"""The scikit-learn face of the sparse engine: classification and regression."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 
 from streamlasso.estimators.multiclass import best_class, probabilities, targets_of
 from streamlasso.estimators.turns import between_rows
-from streamlasso.estimators.validation import classes_of, named_classes, numbers_of, places_of, refuse_no_weight
+from streamlasso.estimators.validation import classes_of, named_classes, numbers_of, places_of
 from streamlasso.families import Binomial, Family
 from streamlasso.wide.base import WideEstimator
-from streamlasso.wide.parameters import ATTRIBUTES, METHOD, PARAMETERS, family_of
+from streamlasso.wide.parameters import ATTRIBUTES, METHOD, PARAMETERS, FamilyParameters, family_of
 
 
 class WideClassifier(ClassifierMixin, WideEstimator):
-    __doc__ = f"""Classes from millions of sparse features, learnt row by row: a logistic regression without settings.
+    __doc__ = f"""Classification by millions of sparse features, row by row: logistic regression without settings.
 
     {METHOD} Two classes are one model; several are one model per class against the rest.
 
@@ -46,17 +46,6 @@ class WideClassifier(ClassifierMixin, WideEstimator):
     """
 
     _classes = True
-
-    def __init__(self, experts: int = 16, memory: str = "full", max_features: int | None = None) -> None:
-        self.experts = experts
-        self.memory = memory
-        self.max_features = max_features
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn the rows in order, each once."""
-        refuse_no_weight(sample_weight)
-        self._take(X, y, sample_weight, reset=True)
-        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn each row once, in order. A refused batch changes nothing.
@@ -95,14 +84,9 @@ class WideClassifier(ClassifierMixin, WideEstimator):
         best = best_class(self._decide(X))
         return cast(np.ndarray, self.classes_[best])
 
-    @property
-    @between_rows
-    def intercept_(self) -> np.ndarray:
-        return np.array([model.intercept for model in self._fitted()])
 
-
-class WideRegressor(RegressorMixin, WideEstimator):
-    __doc__ = f"""Numbers or counts from millions of sparse features, learnt row by row, without settings.
+class WideRegressor(FamilyParameters, RegressorMixin, WideEstimator):
+    __doc__ = f"""Regression or counts from millions of sparse features, learnt row by row, without settings.
 
     {METHOD} The units of y and of the features do not matter.
 
@@ -132,28 +116,10 @@ class WideRegressor(RegressorMixin, WideEstimator):
     ((1, 100000), True)
     """
 
-    def __init__(
-        self,
-        family: str = "gaussian",
-        experts: int = 16,
-        memory: str = "full",
-        max_features: int | None = None,
-    ) -> None:
-        self.family = family
-        self.experts = experts
-        self.memory = memory
-        self.max_features = max_features
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = self.family == "poisson"
         return tags
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, then learn the rows in order, each once."""
-        refuse_no_weight(sample_weight)
-        self._take(X, y, sample_weight, reset=True)
-        return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn each row once, in order. A refused batch changes nothing."""
@@ -163,7 +129,7 @@ class WideRegressor(RegressorMixin, WideEstimator):
     def progressive(self, X: Any, y: Any, sample_weight: Any = None) -> np.ndarray:
         """Predict, then learn, each row: the means as they were predicted before the row was learnt."""
         eta = self._take(X, y, sample_weight)
-        return self.models_[0].family.means(eta[:, 0])
+        return self.learners_[0].family.means(eta[:, 0])
 
     def _family(self) -> Family:
         return family_of(self.family)
@@ -175,9 +141,4 @@ class WideRegressor(RegressorMixin, WideEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The mean of the response."""
         eta = self._decide(X)
-        return self.models_[0].family.means(eta[:, 0])
-
-    @property
-    @between_rows
-    def intercept_(self) -> float:
-        return self._fitted()[0].intercept
+        return self.learners_[0].family.means(eta[:, 0])

@@ -11,20 +11,18 @@ from river import base
 
 from streamlasso.core.dict_rows import number
 from streamlasso.core.sparse.model import Wide, learn_each_named, means_named
+from streamlasso.estimators.face import Saved
 from streamlasso.estimators.multiclass import modelled
 from streamlasso.estimators.turns import behind_the_gate_of, between_rows
 from streamlasso.families import Binomial, Family
-from streamlasso.wide.named_models import named_bytes, named_coef, named_model, restore_named
-from streamlasso.wide.packed import Saved
-from streamlasso.wide.parameters import METHOD, PARAMETERS, family_of
+from streamlasso.wide import packed
+from streamlasso.wide.named_models import named_coef, named_model, named_parts, restore_named
+from streamlasso.wide.parameters import METHOD, PARAMETERS, NamedFamilyParameters, NamedParameters, family_of
 
 #: What features are, for both estimators.
 NAMES = """Features have names, which are strings. A new name is a feature that was 0 until now; a name absent from a
     row is 0 there. A value that is text is a feature of its own: {"city": "Rome"} is {"city=Rome": 1}. Names are hashed
     with a secret key to 64 bits."""
-
-#: The weight of a row without one: the object says that there is nothing to check.
-ONE = 1.0
 
 NAMED_PARAMETERS = f"""{PARAMETERS}
     keep_names : bool, default=False
@@ -34,35 +32,34 @@ NAMED_PARAMETERS = f"""{PARAMETERS}
 class _Named(Saved):
     """What both estimators share."""
 
-    models_: list[Wide]
-    keep_names: bool
+    _format = packed
+    #: Whether y are classes, which have no units.
+    _classes = False
+    learners_: list[Wide]
 
     def _new_model(self, family: Family) -> Wide:
-        earlier = getattr(self, "models_", None)
+        earlier = getattr(self, "learners_", None)
         key = earlier[0].name_key if earlier else np.frombuffer(os.urandom(16), dtype=np.uint64)
         return named_model(family, self._get_params(), key, fixed_units=self._classes)  # type: ignore[attr-defined]
 
-    #: Whether y are classes, which have no units.
-    _classes = False
+    def _fitted(self) -> list[Wide]:
+        return self.learners_
 
     @property
     def n_seen_(self) -> int:
         """Rows learnt."""
-        return self.models_[0].n_seen
+        return self.learners_[0].n_seen
 
     @property
     @between_rows
     def n_live_(self) -> int:
         """Features with a record; for several classes, of all models together."""
-        return sum(len(model.table) for model in self.models_)
+        return sum(len(model.table) for model in self.learners_)
 
-    # --- bytes --------------------------------------------------------------------------------------------------------
+    # --- bytes (`packed.py`) ------------------------------------------------------------------------------------------
 
-    @between_rows
-    def to_bytes(self) -> bytes:
-        """The model as bytes, its live features only. `from_bytes` continues it to the bit."""
-        settings = self._get_params()  # type: ignore[attr-defined]
-        return named_bytes(self._kind(), settings, self.models_, self._labels())
+    def _parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return named_parts(self._get_params(), self.learners_, self._labels())  # type: ignore[attr-defined]
 
     def _labels(self) -> list[Any] | None:
         return None
@@ -70,8 +67,8 @@ class _Named(Saved):
     @classmethod
     def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         model = cls(**header["settings"])
-        family = model.models_[0].family
-        model.models_ = restore_named(lambda: model._new_model(family), header, arrays)
+        family = model.learners_[0].family
+        model.learners_ = restore_named(lambda: model._new_model(family), header, arrays)
         model._relabel(header["classes"])
         return model
 
@@ -80,8 +77,8 @@ class _Named(Saved):
             raise KeyError("classes")
 
 
-class WideClassifier(_Named, base.Classifier):
-    __doc__ = f"""Classes from millions of sparse features with names: a logistic regression without settings.
+class WideClassifier(NamedParameters, _Named, base.Classifier):
+    __doc__ = f"""Classification by millions of sparse features with names: logistic regression without settings.
 
     {METHOD}
     Classes appear as the stream shows them. Two are one model; several are one model per class against the rest.
@@ -114,82 +111,49 @@ class WideClassifier(_Named, base.Classifier):
 
     _classes = True
 
-    def __init__(
-        self, experts: int = 16, memory: str = "full", max_features: int | None = None, keep_names: bool = False
-    ) -> None:
-        self.experts = experts
-        self.memory = memory
-        self.max_features = max_features
-        self.keep_names = keep_names
+    def __post_init__(self) -> None:
         self.classes_: list[Hashable] = []
-        self._pair: tuple[Hashable, Hashable] | None = None
-        self.models_ = [self._new_model(Binomial())]
+        self.learners_ = [self._new_model(Binomial())]
 
     @property
     def _multiclass(self) -> bool:
         return True
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = ONE) -> None:
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a row of weight `w`."""
-        pair = self._pair
-        if pair is not None and w is ONE and (y is pair[0] or y is pair[1]):
-            if self.models_[0].learn_if_free(x, 1.0 if y is pair[1] else 0.0, 1.0):
+        weight, first = _weight(w), self.learners_[0]
+        with first.gate:
+            known = y in self.classes_
+            if weight == 0 or not known:
+                self.learners_[0].check_named(x)
+            if weight == 0:
                 return
-        elif w is ONE and self._learn_known(x, y):
-            return
-        with self.models_[0].gate:
-            self._learn_one(x, y, w)
-
-    def _learn_known(self, x: dict[Any, Any], y: Any) -> bool:
-        """Learn the row if its class is known and no other thread has the gate; whether it did."""
-        models, labels = self.models_, self.classes_
-        if len(labels) < 2 or y not in labels:
-            return False
-        targets = [float(y == label) for label in (labels if len(models) > 1 else labels[1:])]
-        # Nobody comes between this look and the call.
-        return models is self.models_ and learn_each_named(models, x, targets, 1.0)
-
-    def _learn_one(self, x: dict[Any, Any], y: Any, w: float) -> None:
-        """By the thread that has the gate: the class of a row may be new."""
-        weight = 1.0 if w is ONE else _weight(w)
-        y = y.item() if isinstance(y, np.generic) else y
-        known = y in self.classes_
-        if weight == 0 or not known:
-            self.models_[0].check_named(x)
-        if weight == 0:
-            return
-        if not known:
-            self._add_class(y)
-        if len(self.models_) == 1:
-            self.models_[0].learn_named(x, float(len(self.classes_) == 2 and y == self.classes_[1]), weight)
-            return
-        learn_each_named(self.models_, x, [float(y == label) for label in self.classes_], weight)
+            if not known:
+                self._add_class(y.item() if isinstance(y, np.generic) else y)
+            k, models = self.classes_.index(y), self.learners_
+            if len(models) == 1:
+                first.learn_named(x, float(k), weight)
+            else:
+                learn_each_named(models, x, [float(k == place) for place in range(len(models))], weight)
 
     def _add_class(self, y: Any) -> None:
         if y is None or y != y or not isinstance(y, Hashable):
             raise ValueError(f"y={y!r} is not a class label: use a string, a number or a bool; nothing was learnt.")
-        models = [self.models_[0].mirrored(), *self.models_] if len(self.classes_) == 2 else self.models_
+        models = [self.learners_[0].mirrored(), *self.learners_] if len(self.classes_) == 2 else self.learners_
         if len(self.classes_) >= 2:
             models = [*models, self._new_model(Binomial())]
-        self._become(behind_the_gate_of(self, models), [*self.classes_, y])
-
-    def _become(self, models: list[Wide], labels: list[Hashable]) -> None:
-        """All at once, for those who look without the gate. Where there are two labels, most rows have one of these
-        objects, and need no other look at it."""
-        vars(self).update(models_=models, classes_=labels, _pair=tuple(labels) if len(labels) == 2 else None)
+        vars(self).update(learners_=behind_the_gate_of(self, models), classes_=[*self.classes_, y])
 
     def predict_proba_one(self, x: dict[Any, Any], **options: Any) -> dict[Any, float]:
         """The probability of each class, given a row."""
-        pair = self._pair
-        if pair is not None:
-            mean = self.models_[0].predict_named(x)
-            return {pair[0]: 1.0 - mean, pair[1]: mean}
-        models, labels = self.models_, self.classes_
-        if len(labels) < 2:
-            return dict.fromkeys(labels, 1.0)
-        if len(labels) == 2:
-            return self.predict_proba_one(x)
-        means = means_named(models, x)
+        with self.learners_[0].gate:
+            labels, models = self.classes_, self.learners_
+            if len(labels) < 2:
+                return dict.fromkeys(labels, 1.0)
+            if len(labels) == 2:
+                mean = models[0].predict_named(x)
+                return {labels[0]: 1.0 - mean, labels[1]: mean}
+            means = means_named(models, x)
         total = sum(means)
         if total == 0:
             return dict.fromkeys(labels, 1.0 / len(means))
@@ -199,29 +163,27 @@ class WideClassifier(_Named, base.Classifier):
     @between_rows
     def coef_(self) -> dict[Hashable, dict[str, float]]:
         labels = modelled(self.classes_)
-        return {label: named_coef(model) for label, model in zip(labels, self.models_, strict=False)}
+        return {label: named_coef(model) for label, model in zip(labels, self.learners_, strict=False)}
 
     @property
     @between_rows
     def intercept_(self) -> dict[Hashable, float]:
         labels = modelled(self.classes_)
-        return {label: model.intercept for label, model in zip(labels, self.models_, strict=False)}
+        return {label: model.intercept for label, model in zip(labels, self.learners_, strict=False)}
 
     def _labels(self) -> list[Any]:
-        if not all(isinstance(label, bool | int | float | str) for label in self.classes_):
-            raise ValueError(f"classes {self.classes_!r}: text, numbers and bools can be saved")
-        return list(self.classes_)
+        return packed.plain_labels(self.classes_)
 
     def _relabel(self, labels: Any) -> None:
-        if len(self.models_) != (len(labels) if len(labels) > 2 else 1):
+        if len(self.learners_) != (len(labels) if len(labels) > 2 else 1):
             raise KeyError("classes")
-        if not all(isinstance(label, bool | int | float | str) for label in labels) or len({*labels}) < len(labels):
+        self.classes_ = packed.plain_labels(labels)
+        if len({*labels}) < len(labels):
             raise ValueError("classes that no row can have had")
-        self._become(self.models_, list(labels))
 
 
-class WideRegressor(_Named, base.Regressor):
-    __doc__ = f"""Numbers or counts from millions of sparse features with names, without settings.
+class WideRegressor(NamedFamilyParameters, _Named, base.Regressor):
+    __doc__ = f"""Regression or counts from millions of sparse features with names, without settings.
 
     {METHOD}
     The units of y and of the features do not matter.
@@ -254,44 +216,32 @@ class WideRegressor(_Named, base.Regressor):
     ['gallup', 'ipsos']
     """
 
-    def __init__(
-        self,
-        family: str = "gaussian",
-        experts: int = 16,
-        memory: str = "full",
-        max_features: int | None = None,
-        keep_names: bool = False,
-    ) -> None:
-        self.family = family
-        self.experts = experts
-        self.memory = memory
-        self.max_features = max_features
-        self.keep_names = keep_names
-        self.models_ = [self._new_model(family_of(family))]
+    def __post_init__(self) -> None:
+        self.learners_ = [self._new_model(family_of(self.family))]
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = ONE) -> None:
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
         """Learn a row of weight `w`."""
-        target, weight = number("y", y), 1.0 if w is ONE else _weight(w)
-        complaint = self.models_[0].family.check_target(np.array([target])) if target < 0 else None
+        target, weight, model = number("y", y), _weight(w), self.learners_[0]
+        complaint = model.family.check_target(np.array([target])) if target < 0 else None
         if complaint:
             raise ValueError(f"y={y!r}: {complaint}; family={self.family!r}. Nothing was learnt.")
         if weight > 0:
-            self.models_[0].learn_named(x, target, weight)
+            model.learn_named(x, target, weight)
         else:
-            self.models_[0].check_named(x)
+            model.check_named(x)
 
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The mean of the response, given a row."""
-        return self.models_[0].predict_named(x)
+        return self.learners_[0].predict_named(x)
 
     @property
     @between_rows
     def coef_(self) -> dict[str, float]:
-        return named_coef(self.models_[0])
+        return named_coef(self.learners_[0])
 
     @property
     def intercept_(self) -> float:
-        return self.models_[0].intercept
+        return self.learners_[0].intercept
 
 
 def _weight(w: Any) -> float:

@@ -21,16 +21,23 @@ def named_model(family: Family, settings: Mapping[str, Any], name_key: np.ndarra
     return model
 
 
-def named_bytes(kind: str, settings: Mapping[str, Any], models: Sequence[Wide], labels: list[Any] | None) -> bytes:
-    """The models as an estimator's bytes."""
+def named_parts(
+    settings: Mapping[str, Any], models: Sequence[Wide], labels: list[Any] | None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of an estimator."""
     names = [None if model.names is None else list(model.names.values()) for model in models]
     keys = {f"keys {i}": np.array([*(model.names or {})], dtype=np.uint64) for i, model in enumerate(models)}
-    header = {"class": kind, "settings": dict(settings), "classes": labels, "names": names}
-    return pack(header, {**states_of(models), **keys})
+    return {"settings": dict(settings), "classes": labels, "names": names}, {**states_of(models), **keys}
+
+
+def named_bytes(kind: str, settings: Mapping[str, Any], models: Sequence[Wide], labels: list[Any] | None) -> bytes:
+    """The models as the bytes of an estimator of this class."""
+    header, arrays = named_parts(settings, models, labels)
+    return pack({"class": kind, **header}, arrays)
 
 
 def restore_named(make: Callable[[], Wide], header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> list[Wide]:
-    """New models take what `named_bytes` gave."""
+    """New models take what `named_parts` gave."""
     models = restored(make, len(header["names"]), arrays)
     for i, (each, names) in enumerate(zip(models, header["names"], strict=True)):
         if (names is None) != (each.names is None):

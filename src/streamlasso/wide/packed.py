@@ -17,23 +17,21 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from streamlasso import checkpoint
 from streamlasso._files import write_whole
+from streamlasso.compact import ERRORS, other_format
 from streamlasso.core.sparse.model import Wide
-from streamlasso.estimators.turns import CopiedWhole, between_rows
 
 MAGIC = b"SLWIDE\r\n"
-#: 1, of unreleased versions, held n where r is now (`core/sparse/lanes.pxd`).
-VERSION = 2
+#: Earlier ones, of unreleased versions, weighed the experts in another way.
+VERSION = 3
 HEAD = struct.Struct("<8sIIQ")
 #: The types that arrays may have.
 TYPES = {"<f4", "<f8", "<i8", "<u8", "|u1"}
-#: What forged words and numbers can raise.
-ERRORS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 DAMAGED = "not a wide model of streamlasso, or one that was cut short or altered: use an intact copy"
 
 
@@ -58,10 +56,8 @@ def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if len(data) < HEAD.size or data[:8] != MAGIC:
         raise ValueError(f"{len(data):,} bytes: {DAMAGED}")
     _, version, checksum, length = HEAD.unpack_from(data)
-    if version > VERSION:
-        raise ValueError(f"version {version} of the format is newer than this streamlasso: upgrade to open it")
-    if version < VERSION:
-        raise ValueError(f"version {version} of the format was never released: learn the model anew")
+    if version != VERSION:
+        raise ValueError(f"format {version}; this one reads {VERSION}. {other_format(version, VERSION)}")
     if zlib.crc32(memoryview(data)[16:]) != checksum:
         raise ValueError(f"{len(data):,} bytes with a wrong checksum: {DAMAGED}")
     try:
@@ -87,65 +83,43 @@ def _arrays(listed: list[Any], data: bytes, start: int) -> dict[str, np.ndarray]
     return arrays
 
 
-class Saved(CopiedWhole):
-    """An estimator that is a file as well: subclasses give `to_bytes`, and `_from` header and arrays."""
+# --- estimators: the format of `estimators/face.py` -------------------------------------------------------------------
 
-    models_: list[Any]
 
-    @property
-    def learners_(self) -> list[Any]:
-        """The models, by the name that `estimators/turns.py` has for them: one gate for all."""
-        return self.models_
+def kind_of(cls: type) -> str:
+    """The name of a class in the header: there are two by each name."""
+    return f"river.{cls.__name__}" if cls.__module__.endswith("named") else cls.__name__
 
-    @between_rows
-    def __getstate__(self) -> dict[str, Any]:
-        """With the states of the models, which are copied once; a copy of each model would take as much again."""
-        state = super().__getstate__()
-        if "models_" in state:
-            state["models_"] = [model.__reduce__() for model in state["models_"]]
-        return state
 
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        vars(self).update(state)
-        if "models_" in state:
-            self.models_ = [revive(*arguments) for revive, arguments in state["models_"]]
+def to_bytes(estimator: Any) -> bytes:
+    """The model with its live features only; estimators give header and arrays (`_parts`)."""
+    header, arrays = estimator._parts()
+    return pack({"class": kind_of(type(estimator)), **header}, arrays)
 
-    def to_bytes(self) -> bytes:
-        raise NotImplementedError
 
-    @classmethod
-    def _from(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        raise NotImplementedError
+def from_bytes(cls: Any, data: bytes) -> Any:
+    """The model that `to_bytes` gave; estimators make it of header and arrays (`_from`)."""
+    header, arrays = unpack(data)
+    if header.get("class") != kind_of(cls):
+        raise ValueError(f"these bytes hold a {header.get('class')}: use its own from_bytes or load")
+    try:
+        return cls._from(header, arrays)
+    except ERRORS as error:
+        raise ValueError(f"these bytes do not hold a {cls.__name__}: {error}") from error
 
-    @classmethod
-    def _kind(cls) -> str:
-        """The name of the class in the header: there are two by each name."""
-        return f"river.{cls.__name__}" if cls.__module__.endswith("named") else cls.__name__
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """The model that `to_bytes` gave. Runs no code of the bytes, and refuses what is damaged."""
-        header, arrays = unpack(data)
-        if header.get("class") != cls._kind():
-            raise ValueError(f"these bytes hold a {header.get('class')}: use its own from_bytes or load")
-        try:
-            return cls._from(header, arrays)
-        except ERRORS as error:
-            raise ValueError(f"these bytes do not hold a {cls.__name__}: {error}") from error
+def save(estimator: Any, path: Any) -> None:
+    write_whole(path, estimator.to_bytes())
 
-    def save(self, path: Any) -> None:
-        """Write `to_bytes` to a file, which appears whole or not at all."""
-        write_whole(path, self.to_bytes())
 
-    @classmethod
-    def load(cls, path: Any) -> Self:
-        """The model that `save`, or `streamlasso run`, wrote."""
-        with open(path, "rb") as file:
-            data = file.read()
-        try:
-            return cls.from_bytes(data if data[:8] == MAGIC else _in_checkpoint(path, data))
-        except ValueError as error:
-            raise ValueError(f"{os.fspath(path)!r}: {error}") from error
+def load(cls: Any, path: Any) -> Any:
+    """From a file of `save`, or of `streamlasso run`."""
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        return from_bytes(cls, data if data[:8] == MAGIC else _in_checkpoint(path, data))
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)!r}: {error}") from error
 
 
 def _in_checkpoint(path: Any, data: bytes) -> bytes:
@@ -166,7 +140,7 @@ def states_of(models: Sequence[Wide]) -> dict[str, np.ndarray]:
 
 def restored(make: Callable[[], Wide], n: int, arrays: Mapping[str, np.ndarray]) -> list[Wide]:
     """n new engines in these states. None has fewer numbers than a new one, so a file says how many there can be."""
-    least, given = _n_bytes(make().state()), _n_bytes(arrays)
+    least, given = (sum(array.nbytes for array in each.values()) for each in (make().state(), arrays))
     if not 1 <= n * least <= given:
         raise ValueError(f"{n} models need {n * least:,} bytes of numbers, but there are {given:,}")
     models = [make() for _ in range(n)]
@@ -175,5 +149,8 @@ def restored(make: Callable[[], Wide], n: int, arrays: Mapping[str, np.ndarray])
     return models
 
 
-def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
-    return sum(array.nbytes for array in arrays.values())
+def plain_labels(labels: Sequence[Any]) -> list[Any]:
+    """The classes as JSON has them."""
+    if not all(isinstance(label, bool | int | float | str) for label in labels):
+        raise ValueError(f"classes {labels!r}: text, numbers and bools can be saved")
+    return list(labels)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from streamlasso.core.sparse.model import ADMITTED_AT, EXPERTS
+from streamlasso.core.sparse.model import ADMITTED_AT, EXPERTS, MOST
 from streamlasso.families import Family
 from streamlasso.settings import as_family
 
@@ -38,6 +39,40 @@ METHOD = """A row costs time in proportion to its non-zeros, and only features t
     (docs/wide.md)."""
 
 
+@dataclass(repr=False, eq=False, match_args=False)
+class _Family:
+    family: str = "gaussian"
+
+
+@dataclass(repr=False, eq=False, match_args=False)
+class Parameters:
+    """Those of a classifier."""
+
+    experts: int = 16
+    memory: str = "full"
+    max_features: int | None = None
+
+    def __post_init__(self) -> None:
+        """What else a new estimator needs, now that its parameters are set."""
+
+
+@dataclass(repr=False, eq=False, match_args=False)
+class FamilyParameters(Parameters, _Family):
+    """Those of a regressor, whose first is the family."""
+
+
+@dataclass(repr=False, eq=False, match_args=False)
+class NamedParameters(Parameters):
+    """Those of a classifier of rows with names."""
+
+    keep_names: bool = False
+
+
+@dataclass(repr=False, eq=False, match_args=False)
+class NamedFamilyParameters(NamedParameters, _Family):
+    """Those of a regressor of rows with names."""
+
+
 def family_of(word: Any) -> Family:
     """The family of a regressor."""
     if not isinstance(word, str) or word not in FAMILIES:
@@ -54,9 +89,7 @@ def engine_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         )
     if not isinstance(memory, str) or memory not in ADMITTED_AT:
         raise ValueError(f"memory={memory!r} is unknown: use one of {', '.join(map(repr, ADMITTED_AT))}")
-    chosen = {"experts": int(experts), "memory": memory}
-    if most is None:
-        return chosen
-    if isinstance(most, bool) or not isinstance(most, int | np.integer) or not 1 <= most < 2**31 - 1:
+    most = MOST if most is None else most
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or not 1 <= most <= MOST:
         raise ValueError(f"max_features={most!r} is not a number of features: use a whole number of 1 or more, or None")
-    return {**chosen, "most": int(most)}
+    return {"experts": int(experts), "memory": memory, "most": int(most)}

@@ -1,18 +1,18 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The experts of a model: what they say of the features of a row, combined, and what they learn from it.
+"""The experts of a model: what they predict from the features of a row, combined, and what they learn from it.
 
-Expert e says m_e = sum_j b_j x_j plus its intercept. Its step is a_e = alpha_e rate, where the rate is that of the row
-(`model.py`). The intercept is a feature that is always 1 and has no penalty.
+Expert e predicts m_e = sum_j b_j x_j plus its intercept. Its step is a_e = alpha_e rate, where the rate is that of the
+row (`model.py`). The intercept is a feature that is always 1 and has no penalty.
 """
 
 import cython
 import numpy as np
 from cython.cimports.libc.math import sqrt
-from cython.cimports.libc.stdint import uint32_t
-from cython.cimports.libc.stdlib import free, realloc
+from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.glm.implicit import implicit_root
-from cython.cimports.streamlasso.core.sparse.lanes import LANES, MOST_EXPERTS, coin_room, learn, power_of_2, say
+from cython.cimports.streamlasso.core.sparse.table import resized
+from cython.cimports.streamlasso.core.sparse.updates import LANES, MOST_EXPERTS, coin_room, learn, power_of_2, predict
 
 from streamlasso.core.sparse.experts import FAST, SLOW
 
@@ -33,38 +33,34 @@ BIAS_BETA = cython.declare(cython.double, 0.3)
 
 @cython.cclass
 class Ensemble:
-    """The experts of these settings. A row's features are put in place, then `say`, then `learn`."""
+    """The experts of these settings. A row's features are put in place, then `predict`, then `learn`."""
 
     def __cinit__(self, settings, units: Units):
         e: cython.int
         if len(settings) % LANES or len(settings) > MOST_EXPERTS:
             raise ValueError(f"{len(settings)} experts: use {LANES} or {MOST_EXPERTS}")
-        self.n = self.n_said = self.capacity = 0
+        self.n = self.n_predicted = self.capacity = 0
         self.units = units
         self.blend = Blend(len(settings), units)
-        self.lanes.n, self.lanes.n_coins = len(settings), 0
+        self.settings.n, self.settings.n_coins = len(settings), 0
         for e, each in enumerate(settings):
             self.alpha[e] = each["alpha"]
             self.implicit[e] = each["kind"] == "implicit"
             self.bias_alpha[e] = 1 if each["kind"] == "coin" else each["alpha"]
             self.bias_fade[e] = 0.5 ** (1 / each["half_life"]) if each["half_life"] else 1
-            self.lanes.beta[e], self.lanes.lam[e] = each["beta"], each["lam"]
-            self.lanes.stays[e] = each["kind"] != "coin"
-            self.lanes.n_coins += each["kind"] == "coin"
-            self.lanes.fast[e] = each["half_life"] == FAST
-            self.lanes.slow[e] = each["half_life"] == SLOW
-        if self.lanes.n_coins > LANES or any(
-            each["kind"] == "coin" for each in settings[: -self.lanes.n_coins or None]
+            self.settings.beta[e], self.settings.lam[e] = each["beta"], each["lam"]
+            self.settings.stays[e] = each["kind"] != "coin"
+            self.settings.n_coins += each["kind"] == "coin"
+            self.settings.fast[e] = each["half_life"] == FAST
+            self.settings.slow[e] = each["half_life"] == SLOW
+        if self.settings.n_coins > LANES or any(
+            each["kind"] == "coin" for each in settings[: -self.settings.n_coins or None]
         ):
             raise ValueError(f"experts that bet come last, and are at most {LANES}")
         self.make_room(64)
 
     def __dealloc__(self):
-        free(self.states)
-        free(self.x)
-        free(self.age)
-        free(self.fast)
-        free(self.slow)
+        free(self.terms)
         free(self.noted)
         free(self.coins)
 
@@ -76,34 +72,30 @@ class Ensemble:
         if n <= self.capacity:
             return 0
         size = max(n, 2 * self.capacity)
-        self.states = cython.cast(cython.pp_float, resized(self.states, size * cython.sizeof(cython.p_float)))
-        self.x = cython.cast(cython.p_float, resized(self.x, size * 4))
-        self.age = cython.cast(cython.pointer[uint32_t], resized(self.age, size * 4))
-        self.fast = cython.cast(cython.p_float, resized(self.fast, size * 4))
-        self.slow = cython.cast(cython.p_float, resized(self.slow, size * 4))
-        self.noted = cython.cast(cython.p_float, resized(self.noted, size * 4 * self.lanes.n))
-        self.coins = cython.cast(cython.p_float, resized(self.coins, 4 * coin_room(size, self.lanes.n_coins)))
+        self.terms = cython.cast(cython.pointer[Term], resized(self.terms, size * cython.sizeof(Term)))
+        self.noted = cython.cast(cython.p_float, resized(self.noted, size * 4 * self.settings.n))
+        self.coins = cython.cast(cython.p_float, resized(self.coins, 4 * coin_room(size, self.settings.n_coins)))
         self.capacity = size
         return 0
 
     def total(self, m, length):
-        """What `lanes.say` gives for the features in place."""
+        """The sums over the features in place (`updates.predict`)."""
         k: cython.Py_ssize_t
-        lanes: cython.pointer[Lanes]
+        term: cython.pointer[Term]
         for k in range(self.n):
-            if self.age[k] < AGES:
-                self.fast[k], self.slow[k] = FADED_FAST[self.age[k]], FADED_SLOW[self.age[k]]
+            term = self.terms + k
+            if term.age < AGES:
+                term.fast, term.slow = FADED_FAST[term.age], FADED_SLOW[term.age]
             else:
-                self.fast[k] = power_of_2(-FAST_RATE * self.age[k]) - 1
-                self.slow[k] = power_of_2(-SLOW_RATE * self.age[k]) - 1
-        lanes = cython.address(self.lanes)
-        say(self.n, self.states, self.x, self.fast, self.slow, lanes, self.noted, self.coins, m, length)
-        self.n_said = self.n
+                term.fast = power_of_2(-FAST_RATE * term.age) - 1
+                term.slow = power_of_2(-SLOW_RATE * term.age) - 1
+        predict(self.n, self.terms, cython.address(self.settings), self.noted, self.coins, m, length)
+        self.n_predicted = self.n
 
     # --- a row ------------------------------------------------------------------------------------------------------
 
-    def say(self, rate):
-        """What the experts say, combined; nothing changes."""
+    def predict(self, rate):
+        """What the experts predict, combined; nothing changes."""
         e: cython.Py_ssize_t
         total: cython.float[16]
         length: cython.float[16]
@@ -118,32 +110,28 @@ class Ensemble:
         return self.blend.combine(self.m)
 
     def learn(self, y, weight):
-        """The response to what was said last. Features that were put in place since are new: their states are 0."""
+        """The response to the last prediction. Features that were put in place since are new: their states are 0."""
         e: cython.Py_ssize_t
-        k: cython.Py_ssize_t
+        n: cython.Py_ssize_t = self.settings.n
         g: cython.double
         slopes: cython.float[16]
-        lanes: cython.pointer[Lanes] = cython.address(self.lanes)
-        E: cython.Py_ssize_t = self.lanes.n
         self.blend.learn(y, self.m, weight)
         memset(slopes, 0, 64)
-        for e in range(E):
+        for e in range(n):
             g = self._implicit_slope(e, y, weight) if self.implicit[e] else self.blend.slope[e]
             g = min(max(weight * g / self.units.steep, -MOST_SLOPE), MOST_SLOPE)
-            if self.lanes.stays[e] == 0:
+            if self.settings.stays[e] == 0:
                 g = min(max(g, -1.0), 1.0)
             slopes[e] = g
         self._learn_bias(slopes)
-        for k in range(self.n_said, self.n):
-            self.fast[k] = self.slow[k] = 0
-            memset(self.noted + E * k, 0, 4 * E)
-        learn(self.n, self.states, self.x, self.fast, self.slow, lanes, self.noted, slopes)
+        memset(self.noted + n * self.n_predicted, 0, 4 * n * (self.n - self.n_predicted))
+        learn(self.n, self.terms, cython.address(self.settings), self.noted, slopes)
         return 0
 
     def _implicit_slope(self, e, y, weight):
         """The slope where the row's own step ends."""
         eta: cython.double = self.units.eta_of(self.m[e])
-        length: cython.double = self.length[e] + (self.n - self.n_said) / self.lanes.beta[e]
+        length: cython.double = self.length[e] + (self.n - self.n_predicted) / self.settings.beta[e]
         leverage: cython.double = weight * self.units.unit * self.rate * self.alpha[e] * length / self.units.steep
         slope: cython.double = self.blend.slope[e]
         if self.units.quadratic:
@@ -164,7 +152,7 @@ class Ensemble:
         return slope
 
     def _learn_bias(self, g):
-        """As `lanes.learn`, without a penalty; what forgets, forgets a row."""
+        """As `updates.learn`, without a penalty; what forgets, forgets a row."""
         e: cython.Py_ssize_t
         r: cython.double
         for e in range(MOST_EXPERTS):
@@ -176,8 +164,8 @@ class Ensemble:
     # --- what they are ----------------------------------------------------------------------------------------------
 
     def proportions(self, rate):
-        """The output is about sum_e p_e (lanes' m_e) + intercept: p, and the intercept; in the units of eta."""
-        n = self.lanes.n
+        """The output is about sum_e p_e (m_e of `total`) + intercept: p, and the intercept; in the units of eta."""
+        n = self.settings.n
         p, c = self.blend.proportions()
         z, v = np.array(self.bias_z)[:n], np.array(self.bias_n)[:n]
         q = np.array(self.bias_alpha)[:n] * z / (BIAS_BETA + np.sqrt(v))
@@ -187,17 +175,20 @@ class Ensemble:
     @property
     def state(self):
         """Of the intercepts: z, then n."""
-        return np.concatenate([np.array(self.bias_z)[: self.lanes.n], np.array(self.bias_n)[: self.lanes.n]])
+        return np.concatenate([np.array(self.bias_z)[: self.settings.n], np.array(self.bias_n)[: self.settings.n]])
 
     @state.setter
     def state(self, sums):
         e: cython.int
-        for e in range(self.lanes.n):
-            self.bias_z[e], self.bias_n[e] = sums[e], sums[self.lanes.n + e]
+        n: cython.int = self.settings.n
+        if sums.shape != (2 * n,) or not np.all(np.isfinite(sums)) or np.any(sums[n:] < 0):
+            raise ValueError("the sums do not fit the settings")
+        for e in range(n):
+            self.bias_z[e], self.bias_n[e] = sums[e], sums[n + e]
 
-
-def resized(old, size):
-    new: cython.p_void = realloc(old, size)
-    if new == cython.NULL:
-        raise MemoryError
-    return new
+    def mirror(self):
+        """Predict -m where it would have predicted m, once the features' states do."""
+        e: cython.int
+        for e in range(self.settings.n):
+            self.bias_z[e] = -self.bias_z[e]
+        self.blend.mirror()

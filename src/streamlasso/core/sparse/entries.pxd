@@ -1,7 +1,7 @@
 # cython: language_level=3
 cimport cython
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from streamlasso.core.sparse.table cimport Entry
 
@@ -39,18 +39,7 @@ cdef extern from *:
         }
         return n;
     }
-
-    /* A number that no other dict has had, nor this one before it changed; 0 where Python keeps none. */
-    #if PY_VERSION_HEX < 0x030D0000
-    #if defined(__GNUC__)
-    #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    #endif
-    #define wide_version(row) (((PyDictObject*)(row))->ma_version_tag)
-    #else
-    #define wide_version(row) 0
-    #endif
     """
-    uint64_t wide_version(object row) noexcept
     bint wide_exact_float(PyObject* given) noexcept
     double wide_float "PyFloat_AS_DOUBLE" (PyObject* given) noexcept
     const unsigned char* wide_ascii(PyObject* name, Py_ssize_t* length) noexcept
@@ -64,11 +53,13 @@ cdef class Entries:
     """The non-zeros of a row: `all`, `n` of them."""
     cdef Entry* all
     cdef Entry* spare
+    cdef uint32_t* count
     cdef Py_ssize_t n, capacity, n_last
+    #: Names and values of the last row, in turn.
     cdef PyObject** last
-    cdef uint64_t k0, k1, version
+    cdef uint64_t k0, k1
     cdef list made
-    #: The row whose names the entries have.
+    #: The row whose names the entries have, and whether it is the one that was there before.
     cdef dict held
     cdef bint again
 
@@ -81,7 +72,7 @@ cdef class Entries:
     cdef void _add(self, void* name, double value, uint64_t key) noexcept
     cdef bint _is_last(self, dict row) noexcept
     cdef void _forget_last(self) noexcept
-    cdef void _sort(self) noexcept nogil
+    cdef void _sort(self) noexcept
 
 
 cdef double number_of(name, given) except? -1

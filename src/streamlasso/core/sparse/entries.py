@@ -4,9 +4,9 @@
 Names are hashed to 64 bits (`table.hashed`). Entries of a dict are put in the order of their hashes, so that rows with
 the same names and values are the same bits, in whatever order the dict has them.
 
-A stream mostly predicts a row, then learns it. So a predicted dict is remembered: if the next one is the same, its
-entries are there already. Up to Python 3.12 a dict's version tells; later ones have none, and the objects of both are
-compared. Text and numbers cannot change; a row with anything else is not remembered.
+A stream mostly predicts a row, then learns it. So a predicted dict is remembered: if the names and values of the next
+one are the same objects, its entries are there already. Text and numbers cannot change; a row with anything else is
+not remembered.
 """
 
 import cython
@@ -14,25 +14,23 @@ from cython.cimports.cpython.dict import PyDict_Next
 from cython.cimports.cpython.object import PyObject
 from cython.cimports.cpython.ref import Py_INCREF, Py_XDECREF
 from cython.cimports.libc.math import fabs
-from cython.cimports.libc.stdint import uint64_t
-from cython.cimports.libc.stdlib import free, qsort, realloc
+from cython.cimports.libc.stdint import uint32_t, uint64_t
+from cython.cimports.libc.stdlib import free
 from cython.cimports.libc.string import memset
-from cython.cimports.streamlasso.core.sparse.table import hashed
+from cython.cimports.streamlasso.core.sparse.table import hashed, resized
 
 #: Values beyond this, or smaller than its inverse, do not fit single precision.
 LARGEST_X, LEAST_X = 1e30, 1e-30
 _LARGEST_X = cython.declare(cython.double, LARGEST_X)
 _LEAST_X = cython.declare(cython.double, LEAST_X)
-#: Longer rows are sorted by the C library.
-MANY = cython.declare(cython.Py_ssize_t, 8192)
 
 
 @cython.cclass
 class Entries:
-    """Rows one after another; `make_room` may move them. `again`: the row is the one that was there before."""
+    """Rows one after another; `make_room` may move them."""
 
     def __cinit__(self):
-        self.n = self.capacity = self.n_last = self.k0 = self.k1 = self.version = 0
+        self.n = self.capacity = self.n_last = self.k0 = self.k1 = 0
         self.made, self.again = [], False
         self.make_room(64)
 
@@ -40,28 +38,21 @@ class Entries:
         self._forget_last()
         free(self.all)
         free(self.spare)
+        free(self.count)
         free(self.last)
 
     def make_room(self, n):
         """For a row of n entries."""
         size: cython.size_t
-        all: cython.p_void
-        spare: cython.p_void
-        last: cython.p_void
         if n <= self.capacity:
             return 0
         size = max(n, 2 * self.capacity)
-        all = realloc(self.all, size * cython.sizeof(Entry))
-        if all != cython.NULL:
-            self.all = cython.cast(cython.pointer[Entry], all)
-        spare = realloc(self.spare, size * cython.sizeof(Entry))
-        if spare != cython.NULL:
-            self.spare = cython.cast(cython.pointer[Entry], spare)
-        last = realloc(self.last, size * 2 * cython.sizeof(cython.pointer[PyObject]))
-        if last != cython.NULL:
-            self.last = cython.cast(cython.pointer[cython.pointer[PyObject]], last)
-        if all == cython.NULL or spare == cython.NULL or last == cython.NULL:
-            raise MemoryError
+        self.all = cython.cast(cython.pointer[Entry], resized(self.all, size * cython.sizeof(Entry)))
+        self.spare = cython.cast(cython.pointer[Entry], resized(self.spare, size * cython.sizeof(Entry)))
+        self.count = cython.cast(cython.pointer[uint32_t], resized(self.count, (size + 1) * cython.sizeof(uint32_t)))
+        self.last = cython.cast(
+            cython.pointer[cython.pointer[PyObject]], resized(self.last, 2 * size * cython.sizeof(cython.p_void))
+        )
         self.capacity = size
         return 0
 
@@ -130,11 +121,9 @@ class Entries:
                     continue
             plain = self._take_other(name, given) and plain
         if remember and plain:
-            self.version = wide_version(row)
-            if self.version == 0:
-                self.n_last = seen
-                for i in range(2 * seen):
-                    Py_INCREF(cython.cast(object, self.last[i]))
+            self.n_last = seen
+            for i in range(2 * seen):
+                Py_INCREF(cython.cast(object, self.last[i]))
         return True
 
     def _take_other(self, name_at, given_at):
@@ -163,13 +152,13 @@ class Entries:
         self.n += fabs(value) >= _LEAST_X
 
     def _is_last(self, row):
-        """Whether the dict is the last one, or holds its objects in the same order."""
+        """Whether the dict holds the objects of the last one in the same order."""
         at: cython.Py_ssize_t = 0
         i: cython.Py_ssize_t = 0
         name: cython.pointer[PyObject] = cython.NULL
         given: cython.pointer[PyObject] = cython.NULL
-        if self.version != 0 or self.n_last == 0 or self.n_last != len(row):
-            return self.version != 0 and self.version == wide_version(row)
+        if self.n_last == 0 or self.n_last != len(row):
+            return False
         while PyDict_Next(row, cython.address(at), cython.address(name), cython.address(given)):
             if self.last[2 * i] != name or self.last[2 * i + 1] != given:
                 return False
@@ -179,69 +168,41 @@ class Entries:
     def _forget_last(self):
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.n_last
-        self.n_last = self.version = 0
+        self.n_last = 0
         for i in range(2 * n):
             Py_XDECREF(self.last[i])
 
     # --- their order ------------------------------------------------------------------------------------------------
 
     def _sort(self):
-        """By key. Keys are hashes: the first bits put most of them in their place, and few are left to exchange."""
+        """By key. Keys are hashes, so the place of each is known but for a few, which are then exchanged."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        bits: cython.int = 6 if self.n <= 24 else (8 if self.n <= 96 else 10)
-        n_buckets: cython.Py_ssize_t = 1 << bits
-        count: cython.uint[1025]
-        swap: cython.pointer[Entry]
-        if self.n > MANY:
-            qsort(self.all, self.n, cython.sizeof(Entry), _by_key)
-            return
-        if self.n > 8:
-            memset(count, 0, (n_buckets + 1) * cython.sizeof(cython.uint))
-            for i in range(self.n):
-                count[(self.all[i].key >> (64 - bits)) + 1] += 1
-            for i in range(n_buckets):
-                count[i + 1] += count[i]
-            for i in range(self.n):
-                j = self.all[i].key >> (64 - bits)
-                self.spare[count[j]] = self.all[i]
-                count[j] += 1
-            swap = self.all
-            self.all = self.spare
-            self.spare = swap
-        _insert(self.all, self.n)
+        one: Entry
+        n: uint64_t = self.n
+        new: cython.pointer[Entry] = self.spare
+        memset(self.count, 0, (n + 1) * cython.sizeof(uint32_t))
+        for i in range(self.n):
+            self.count[((self.all[i].key >> 32) * n >> 32) + 1] += 1
+        for i in range(self.n):
+            self.count[i + 1] += self.count[i]
+        for i in range(self.n):
+            j = (self.all[i].key >> 32) * n >> 32
+            new[self.count[j]] = self.all[i]
+            self.count[j] += 1
+        for i in range(1, self.n):
+            if new[i - 1].key > new[i].key:
+                one = new[i]
+                j = i
+                while j > 0 and new[j - 1].key > one.key:
+                    new[j] = new[j - 1]
+                    j -= 1
+                new[j] = one
+        self.all, self.spare = new, self.all
 
 
 def _plain(name, given):
     return given if type(given) is str or isinstance(given, float) else number_of(name, given)
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _insert(entries: cython.pointer[Entry], n: cython.Py_ssize_t) -> cython.void:
-    """Sort what is nearly in order."""
-    i: cython.Py_ssize_t
-    j: cython.Py_ssize_t
-    one: Entry
-    for i in range(1, n):
-        if entries[i - 1].key <= entries[i].key:
-            continue
-        one = entries[i]
-        j = i
-        while j > 0 and entries[j - 1].key > one.key:
-            entries[j] = entries[j - 1]
-            j -= 1
-        entries[j] = one
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _by_key(a: cython.pointer[cython.const[cython.void]], b: cython.pointer[cython.const[cython.void]]) -> cython.int:
-    first: uint64_t = cython.cast(cython.pointer[Entry], a).key
-    second: uint64_t = cython.cast(cython.pointer[Entry], b).key
-    return (first > second) - (first < second)
 
 
 def number_of(name, given):

@@ -1,31 +1,23 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streamlasso.core.sparse.nursery import Nursery
-from streamlasso.core.sparse.rows import SparseRows
-from streamlasso.core.sparse.table import Table
+from streamlasso.core.base.lock import Gate
 from streamlasso.families import Family
 
 ADMITTED_AT: dict[str, float | None]
 EXPERTS: dict[int, list[dict[str, Any]]]
 LARGEST_X: float
 LEAST_X: float
-
-def learn_each_named(models: list[Wide], x: Any, targets: list[float], weight: float) -> bool: ...
-def means_named(models: list[Wide], x: Any) -> list[float]: ...
-def revive(
-    settings: Mapping[str, Any], state: Mapping[str, NDArray[Any]], names: dict[int, str] | None = None
-) -> Wide: ...
+MOST: int
 
 @final
-class Wide(SparseRows):
+class Wide:
+    gate: Gate
     family: Family
-    table: Table
-    nursery: Nursery | None
-    settings: dict[str, Any]
+    table: Any
     names: dict[int, str] | None
     n_seen: int
     name_key: NDArray[np.uint64]
@@ -37,8 +29,8 @@ class Wide(SparseRows):
         memory: str = "full",
         fixed_units: bool = True,
     ) -> Self: ...
+    def decide(self, starts: NDArray[Any], columns: NDArray[Any], values: NDArray[Any]) -> NDArray[np.float64]: ...
     def learn_named(self, x: Any, y: float, weight: float) -> float: ...
-    def learn_if_free(self, x: Any, y: float, weight: float) -> bool: ...
     def predict_named(self, x: Any) -> float: ...
     def eta_named(self, x: Any) -> float: ...
     def check_named(self, x: Any) -> None: ...
@@ -48,8 +40,10 @@ class Wide(SparseRows):
     @property
     def intercept(self) -> float: ...
     @property
-    def weights(self) -> NDArray[np.float64]: ...
-    @property
     def nbytes(self) -> int: ...
     def state(self) -> dict[str, NDArray[Any]]: ...
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None: ...
+
+def learn_each(models: Sequence[Wide], rows: tuple[Any, ...], targets: Any, weight: Any, etas: Any) -> None: ...
+def learn_each_named(models: list[Wide], x: Any, targets: list[float], weight: float) -> None: ...
+def means_named(models: list[Wide], x: Any) -> list[float]: ...

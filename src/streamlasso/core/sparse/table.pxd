@@ -38,15 +38,15 @@ cdef struct Slot:
 
 @cython.final
 cdef class Table:
-    cdef readonly Py_ssize_t n, width, most, n_slots
-    cdef Py_ssize_t stride, n_chunks, room, hand
+    cdef readonly Py_ssize_t n, n_slots, hand
+    cdef Py_ssize_t most, stride, n_chunks, room
     cdef uint64_t secret
     cdef Slot* slots
     cdef float** chunks
 
     cdef void find(self, Entry* entries, Py_ssize_t n) noexcept nogil
     cdef float* _found(self, uint64_t key, uint32_t tag) noexcept nogil
-    cdef float* insert(self, uint64_t key, uint32_t tag, uint32_t row) except? NULL nogil
+    cdef float* insert(self, uint64_t key, uint32_t tag, uint32_t row) except? NULL
     cdef float* record(self, Py_ssize_t place) noexcept nogil
     cdef uint32_t _tag_of(self, uint64_t key) noexcept nogil
     cdef Py_ssize_t _home_of(self, uint32_t tag) noexcept nogil
@@ -55,8 +55,8 @@ cdef class Table:
     cdef void _put(self, uint32_t tag, Py_ssize_t place) noexcept nogil
     cdef void _take_out(self, Py_ssize_t slot) noexcept nogil
     cdef Py_ssize_t _least_useful(self, uint32_t row) noexcept nogil
-    cdef int _grow_slots(self, Py_ssize_t n_slots) except -1 nogil
-    cdef int _grow_chunks(self) except -1 nogil
+    cdef int _grow_slots(self, Py_ssize_t n_slots) except -1
+    cdef int _grow_chunks(self) except -1
 
 
 cdef inline uint64_t key_of(const float* record) noexcept nogil:
@@ -74,5 +74,7 @@ cdef inline float* state_of(float* record) noexcept nogil:
     return record + HEAD
 
 
+cdef void* resized(void* old, size_t size) except NULL
+
 cdef uint64_t hashed(uint64_t k0, uint64_t k1, const unsigned char* text, Py_ssize_t length,
-                    bint after) noexcept nogil
+                     bint after) noexcept nogil

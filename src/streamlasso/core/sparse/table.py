@@ -10,7 +10,7 @@ A row looks its keys up together: the slots of all are prefetched, then the reco
 misses overlap; only then are keys compared.
 
 With `most` features there, the least useful of SAMPLE that the hand points at makes room: the one with the least
-evidence (the first expert's r^2, see `lanes.pxd`) per row since it was last seen. One that is in the current row stays.
+evidence (the first expert's r^2, see `updates.pxd`) per row since it was last seen. One in the current row stays.
 """
 
 import os
@@ -18,7 +18,7 @@ import os
 import cython
 import numpy as np
 from cython.cimports.libc.stdint import uint32_t, uint64_t
-from cython.cimports.libc.stdlib import calloc, free, malloc, realloc
+from cython.cimports.libc.stdlib import calloc, free, realloc
 from cython.cimports.libc.string import memcpy, memset
 
 #: Slots in use, at most; and how many there are after growing, relative to before. Memory per feature is
@@ -37,8 +37,7 @@ class Table:
     """Up to `most` features with `width` floats each."""
 
     def __cinit__(self, width: cython.Py_ssize_t, most: cython.Py_ssize_t):
-        self.width, self.most = width, most
-        self.stride = HEAD + width
+        self.most, self.stride = most, HEAD + width
         self.n = self.n_chunks = self.room = self.hand = 0
         self.chunks = cython.NULL
         self.secret = int.from_bytes(os.urandom(8), "little")
@@ -222,8 +221,7 @@ class Table:
         old: cython.pointer[Slot] = self.slots
         new: cython.pointer[Slot] = cython.cast(cython.pointer[Slot], calloc(n_slots, cython.sizeof(Slot)))
         if new == cython.NULL:
-            with cython.gil:
-                raise MemoryError
+            raise MemoryError
         self.slots, self.n_slots = new, n_slots
         for i in range(n_old):
             if old[i].place != 0:
@@ -232,17 +230,12 @@ class Table:
         return 0
 
     def _grow_chunks(self):
-        chunks: cython.pp_float
-        chunk: cython.p_float
-        chunks = cython.cast(cython.pp_float, realloc(self.chunks, (self.n_chunks + 1) * cython.sizeof(cython.p_float)))
-        if chunks != cython.NULL:
-            self.chunks = chunks
-        chunk = cython.cast(cython.p_float, malloc(CHUNK * self.stride * cython.sizeof(cython.float)))
-        if chunks == cython.NULL or chunk == cython.NULL:
-            free(chunk)
-            with cython.gil:
-                raise MemoryError
-        self.chunks[self.n_chunks] = chunk
+        self.chunks = cython.cast(
+            cython.pp_float, resized(self.chunks, (self.n_chunks + 1) * cython.sizeof(cython.p_float))
+        )
+        self.chunks[self.n_chunks] = cython.cast(
+            cython.p_float, resized(cython.NULL, CHUNK * self.stride * cython.sizeof(cython.float))
+        )
         self.n_chunks += 1
         self.room += CHUNK
         return 0
@@ -274,9 +267,14 @@ class Table:
         i: cython.Py_ssize_t
         tag: uint32_t
         key: uint64_t
-        rows: cython.float[:, ::1] = np.array(records, dtype=np.float32, order="C")
-        if rows.shape[1] != self.stride or rows.shape[0] > self.most or not 0 <= hand <= max(rows.shape[0] - 1, 0):
+        rows: cython.const[cython.float][:, ::1]
+        if records.ndim != 2 or records.shape[1] != self.stride or records.dtype != np.float32:
             raise ValueError("the features do not fit the settings")
+        if len(records) > self.most or not 0 <= hand <= max(len(records) - 1, 0):
+            raise ValueError("the features do not fit the settings")
+        if not np.all(np.isfinite(records[:, HEAD:])) or not np.all((records[:, 2] > 0) & np.isfinite(records[:, 2])):
+            raise ValueError("the features hold numbers that no row can have made")
+        rows = np.ascontiguousarray(records)
         for i in range(rows.shape[0]):
             key = key_of(cython.address(rows[i, 0]))
             tag = self._tag_of(key)
@@ -285,10 +283,13 @@ class Table:
             memcpy(self.insert(key, tag, 0), cython.address(rows[i, 0]), self.stride * cython.sizeof(cython.float))
         self.hand = hand
 
-    @property
-    def pointed_at(self):
-        """The record that the hand points at."""
-        return self.hand
+
+def resized(old, size):
+    """Memory for so many bytes, which begins with the old ones."""
+    new: cython.p_void = realloc(old, size)
+    if new == cython.NULL:
+        raise MemoryError
+    return new
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

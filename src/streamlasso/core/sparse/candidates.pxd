@@ -10,10 +10,11 @@ cdef struct Candidate:
 
 
 @cython.final
-cdef class Nursery:
-    cdef Py_ssize_t size, used, most
+cdef class Candidates:
+    cdef readonly Py_ssize_t size
+    cdef Py_ssize_t used
     cdef double lam
     cdef Candidate* all
 
-    cdef bint admit(self, uint64_t key, float g, float* z, float* n) except -1 nogil
-    cdef int _grow(self) except -1 nogil
+    cdef bint admit(self, uint64_t key, float g, float* z, float* n) except -1
+    cdef int _grow(self) except -1

@@ -3,8 +3,8 @@
 
 A feature is known here by 32 bits of its mixed key alone; its evidence is that of one expert, z and n, with the
 gradients of the final prediction. It is admitted when it has been here before, and |z| > lam sqrt(n): with lam = 0 at
-its second sight. Two features that belong to the same place displace each other, so a full nursery forgets those that
-are rare.
+its second sight. Two features that belong to the same place displace each other, so a full list forgets those that are
+rare.
 """
 
 import cython
@@ -15,14 +15,15 @@ from cython.cimports.libc.stdlib import calloc, free
 
 FEWEST = cython.declare(cython.Py_ssize_t, 1024)
 #: 48 MB.
-MOST_CANDIDATES = 2**22
+MOST_CANDIDATES = cython.declare(cython.Py_ssize_t, 2**22)
 
 
 @cython.cclass
-class Nursery:
-    def __cinit__(self, lam: cython.double, most: cython.Py_ssize_t = MOST_CANDIDATES):
-        self.lam, self.most = lam, most
-        self.used, self.size = 0, FEWEST
+class Candidates:
+    """A table without chains, which grows until it has MOST_CANDIDATES places."""
+
+    def __cinit__(self, lam: cython.double):
+        self.lam, self.used, self.size = lam, 0, FEWEST
         self.all = cython.cast(cython.pointer[Candidate], calloc(self.size, cython.sizeof(Candidate)))
         if self.all == cython.NULL:
             raise MemoryError
@@ -39,7 +40,7 @@ class Nursery:
         here: cython.pointer[Candidate]
         # No secret: where a candidate is has to be the same in every process.
         tag: uint32_t = cython.cast(uint32_t, ((key ^ (key >> 32)) * cython.cast(uint64_t, 0xD6E8FEB86659FD93)) >> 32)
-        if 2 * self.used > self.size and self.size < self.most:
+        if 2 * self.used > self.size and self.size < MOST_CANDIDATES:
             self._grow()
         here = self.all + tag % self.size
         if here.n > 0 and here.tag == tag:
@@ -63,8 +64,7 @@ class Nursery:
             cython.pointer[Candidate], calloc(2 * n_old, cython.sizeof(Candidate))
         )
         if new == cython.NULL:
-            with cython.gil:
-                raise MemoryError
+            raise MemoryError
         for i in range(n_old):
             if old[i].n > 0:
                 new[old[i].tag % (2 * n_old)] = old[i]
@@ -74,21 +74,20 @@ class Nursery:
 
     @property
     def state(self):
-        """(candidate, 3) numbers of 32 bits: tag, z, n; and how many places there are."""
+        """(candidate, 3) numbers of 32 bits: tag, z, n."""
         i: cython.Py_ssize_t
         kept = np.empty((self.size, 3), dtype=np.float32)
         rows: cython.float[:, ::1] = kept
         for i in range(self.size):
             cython.cast(cython.pointer[Candidate], cython.address(rows[i, 0]))[0] = self.all[i]
-        return kept[kept[:, 2] > 0], self.size
+        return kept[kept[:, 2] > 0]
 
-    @state.setter
-    def state(self, given):
+    def restore(self, kept, size):
+        """Take what `state` gave, in as many places as there were."""
         i: cython.Py_ssize_t
-        kept, size = given
         one: Candidate
         rows: cython.float[:, ::1] = np.array(kept, dtype=np.float32, order="C").reshape(-1, 3)
-        if size < FEWEST or size > self.most or size & (size - 1) or rows.shape[0] > size:
+        if size < FEWEST or size > MOST_CANDIDATES or size & (size - 1) or rows.shape[0] > size:
             raise ValueError("the candidates do not fit the settings")
         while self.size < size:
             self._grow()

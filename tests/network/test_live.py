@@ -187,14 +187,6 @@ def test_repeated_problems_are_printed_a_few_times(scanner, capsys):
     assert len(csv.read_csv(scanner.out / "volumes.csv").to_pylist()) == 40
 
 
-def test_a_scan_shorter_than_the_times_to_draw_has_a_report(scanner, capsys):
-    for number in range(1, 26):
-        scanner.put(number)
-    assert scanner.watch("--volumes", 25, "--idle", 20, "--at", "20,50") == 0
-    assert "! --at 50 is outside the scan: use time points from 1 to 25" in capsys.readouterr().err
-    assert set(csv.read_csv(scanner.out / "edges.csv")["picture"].to_pylist()) == {"time point 20"}
-
-
 def test_what_is_reported_is_on_disk(scanner, monkeypatch):
     """When the network of a volume appears, its region means have been synced."""
     synced, sync = [], os.fsync
@@ -294,11 +286,6 @@ def test_no_volume_gives_a_one_line_error(scanner, capsys):
         (["--idle", "-1"], "--idle -1"),
         (["--patience", "0"], "--patience 0"),
         (["--confounds", "auto"], "--confounds does not work with --watch"),
-        (["--tr", "1", "--at", "-3"], "--at -3 is outside the scan: use times from 0 s on"),
-        (
-            ["--tr", "1", "--volumes", "20", "--at", "5,30"],
-            "--at 30 is outside the scan: use times from 0 to 19 s",
-        ),
         (["--watch", "nowhere"], "create it before the scanner writes to it"),
         (["--events", "events.tsv"], "add --tr"),
         (["--family", "binomial"], "--family binomial"),

@@ -131,14 +131,12 @@ def test_run_json_holds_the_settings(study):
 
 def test_settings_reach_the_estimator(tmp_path):
     save_series(tmp_path / "one.csv", made_series(3))
-    outcome = run_network(
-        [tmp_path / "one.csv"], tmp_path / "out", model=Model(60, "lars", 0.025, rule="or"), design=Design(at=(10, 40))
-    )
+    outcome = run_network([tmp_path / "one.csv"], tmp_path / "out", model=Model(60, "lars", 0.025, rule="or"))
     model = StreamingNetwork(memory=Window(60), tuner=LARS(step_size=0.025), rule="or")
     expected = model.fit_transform(standardised(made_series(3)))
     np.testing.assert_allclose(read_networks(tmp_path / "out"), expected, atol=1e-7)
     table = csv.read_csv(tmp_path / "out" / "edges.csv")
-    np.testing.assert_allclose(matrix_of(table, "time point 40", outcome.group.regions), expected[40], atol=1e-6)
+    np.testing.assert_allclose(matrix_of(table, "time point 44", outcome.group.regions), expected[44], atol=1e-6)
 
 
 def test_images_and_series_of_the_same_scan_agree(tmp_path):
@@ -224,7 +222,7 @@ def test_means_are_over_the_subjects_that_have_a_region(tmp_path):
     Y = made_series(2)
     Y[:, 0] = 1.0
     save_series(tmp_path / "b.csv", Y)
-    outcome = run_network([tmp_path], tmp_path / "out", design=Design(at=(59,)))
+    outcome = run_network([tmp_path], tmp_path / "out")
     a, b = (read_networks(tmp_path / "out", name)[59] for name in "ab")
     expected = a.copy()
     expected[1:, 1:] = (a[1:, 1:] + b) / 2
@@ -267,12 +265,6 @@ def test_one_bad_subject_does_not_stop_the_others(tmp_path, capsys):
         (["{series}", "--events", "{events}"], "add --tr"),
         (["{series}", "--tr", "1", "--events", "{tmp}/none.tsv"], "none.tsv: No such file"),
         (["{series}", "--tuner", "mixture", "--step-size", "0.1"], "--tuner mixture has no step"),
-        (["{series}", "--at", "100"], "--at 100 is outside the scan: use time points from 0 to 59"),
-        (
-            ["{series}", "--at", "1,30,200", "--tr", "1", "--start", "5"],
-            "--at 1,200 is outside the scan: use times from 5 to 64 s",
-        ),
-        (["{series}", "--at", "inf"], "numbers separated by commas"),
         (["{series}", "--volumes", "5"], "--volumes is only for --watch"),
         (["{series}", "--idle", "5"], "--idle is only for --watch"),
         (["{series}", "--patience", "5"], "--patience is only for --watch"),
@@ -281,7 +273,6 @@ def test_one_bad_subject_does_not_stop_the_others(tmp_path, capsys):
         (["{series}", "--atlas", "{tmp}/nothing.nii"], "--atlas is for images"),
         (["{series}", "--labels", "{events}"], "--labels names the regions of an atlas"),
         (["{series}", "--confound-columns", "csf"], "--confound-columns needs a file"),
-        (["{series}", "--at", "now"], "numbers separated by commas"),
         (["{series}", "--confounds", "auto"], "no desc-confounds_timeseries.tsv"),
         (["{series}", "--tuner", "adam"], "--tuner adam is unknown: use one of mixture, logrms"),
         (["{series}", "--family", "beta"], "--family beta is unknown: use one of gaussian, binomial"),
@@ -312,14 +303,6 @@ def test_bad_arguments_give_a_one_line_error(tmp_path, capsys, arguments, messag
     assert not (tmp_path / "out" / "run.json").exists()
 
 
-def test_times_outside_the_scan_are_refused_before_learning(tmp_path, monkeypatch):
-    save_series(tmp_path / "a.csv", made_series(1, n=60))
-    save_series(tmp_path / "b.csv", made_series(2, n=40))
-    monkeypatch.setattr("streamlasso.network.recorded.follow_sparse", None)
-    with pytest.raises(ValueError, match="--at 60 is outside the scan: use time points from 0 to 59"):
-        run_network([tmp_path], tmp_path / "out", design=Design(at=(50, 60)))
-
-
 def test_subjects_without_a_common_region_are_reported(tmp_path, capsys):
     for name, regions in (("a", "rstuv"), ("b", "klmno")):
         save_series(tmp_path / f"{name}.csv", made_series(1), list(regions))
@@ -337,7 +320,7 @@ def test_subjects_with_and_without_a_tr_are_matched_by_time_points(tmp_path):
     save_nifti(tmp_path / "run.nii", made_run(40), tr=0.5)
     atlas = save_atlas(tmp_path / "atlas.nii")
     files = [tmp_path / "a.csv", tmp_path / "run.nii"]
-    outcome = run_network(files, tmp_path / "out", images=Images(atlas), design=Design(at=(30,)))
+    outcome = run_network(files, tmp_path / "out", images=Images(atlas))
     table = csv.read_csv(tmp_path / "out" / "edges.csv")
     found = matrix_of(table, "time point 30", outcome.group.regions)
     np.testing.assert_allclose(found[5:, 5:], read_networks(tmp_path / "out", "run")[30], atol=1e-6)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -22,7 +21,6 @@ def network(
     tr: float | None = None,
     start: float = 0.0,
     delay: float = 5.0,
-    at: list[str] | None = None,
     memory: float = 0.95,
     tuner: str = "logrms",
     step_size: float | None = None,
@@ -69,9 +67,6 @@ def network(
         Time of the first time point on the clock of the events, in seconds; not 0 if volumes were dropped.
     delay
         Haemodynamic delay in seconds: means over blocks are taken this much later.
-    at
-        Times at which to draw the network, instead of the mean of each condition: 30,60,90, in seconds (time points
-        without --tr).
     memory
         How the past is forgotten: a forgetting factor, or a number of time points such as 60.
     tuner
@@ -105,7 +100,7 @@ def network(
         recorded = {"--confounds": confounds, "--confound-columns": confound_columns}
         _refuse_given(recorded, "does not work with --watch, where volumes arrive one by one: omit it")
     images = Images(atlas, labels, coords, confounds, _split(confound_columns))
-    design = Design(events, tr, start, delay, _times(_split(at)))
+    design = Design(events, tr, start, delay)
     model = Model(memory, tuner, step_size, rule, family)
     watching = Watching(volumes, idle, 5.0 if patience is None else patience, pattern or "*")
     make_directory(out)
@@ -155,13 +150,3 @@ def _refuse_given(options: Mapping[str, object], reason: str) -> None:
 def _split(values: list[str] | None) -> tuple[str, ...]:
     """Values given one by one, or separated by commas."""
     return tuple(name for value in values or () for name in value.split(","))
-
-
-def _times(values: tuple[str, ...]) -> tuple[float, ...]:
-    try:
-        times = tuple(float(value) for value in values)
-    except ValueError:
-        times = (math.nan,)
-    if not all(map(math.isfinite, times)):
-        raise ValueError(f"--at {','.join(values)} is not a list of times: use numbers separated by commas: 30,60,90")
-    return times

@@ -8,9 +8,8 @@ takes the larger, "and" the smaller. So a pair has an edge exactly if its partia
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,8 +28,8 @@ from streamlasso.tuners import LogRMS
 if TYPE_CHECKING:
     import pyarrow
 
-#: Time points learnt at a time at most, which bounds the memory for their record, and about how many seconds.
-CHUNK, PATIENCE = 512, 0.05
+#: Time points learnt at a time, which bounds the memory for their record.
+CHUNK = 64
 RULES = ("and", "or")
 
 
@@ -162,7 +161,7 @@ class StreamingNetwork(Saved, NestedParts):
         return NetworkTrace(self._names, np.concatenate(networks), **columns)
 
     def _learn(self, X: Any, *, reset: bool = False, keep: Callable[..., None] | None = None) -> Self:
-        """Learn the time points in pieces of about PATIENCE seconds; `keep` takes what is noted of each.
+        """Learn the time points in pieces; `keep` takes what is noted of each.
 
         Between two pieces other threads read the network, and Ctrl-C is heard. A family or tuner written in Python may
         raise: then nothing is learnt.
@@ -172,8 +171,8 @@ class StreamingNetwork(Saved, NestedParts):
             before = None if nodes.learners[0].compiled else nodes.pack()
             with counting(len(X)) as learnt:
                 try:
-                    for start, stop in _pieces(len(X)):
-                        found = nodes.learn(X[start:stop], traced=keep is not None, learnt=learnt)
+                    for start in range(0, len(X), CHUNK):
+                        found = nodes.learn(X[start : start + CHUNK], traced=keep is not None, learnt=learnt)
                         if keep is not None:
                             keep(nodes, *found)
                 except BaseException:
@@ -303,17 +302,6 @@ class StreamingNetwork(Saved, NestedParts):
     def _whole(self) -> bool:
         p = self.learners_[0].n_features
         return len(self.learners_) == 1 and self.n_features_in_ == p == len(self._names)
-
-
-def _pieces(n: int) -> Iterator[tuple[int, int]]:
-    """Where pieces of n time points start and stop, each to take PATIENCE by the time that the one before took."""
-    start, size = 0, 1
-    while start < n:
-        stop, begun = min(start + size, n), time.perf_counter()
-        yield start, stop
-        taken = time.perf_counter() - begun
-        size = max(1, min(CHUNK, 8 * size, int(size * PATIENCE / max(taken, 1e-6))))
-        start = stop
 
 
 def _as_rows(X: Any) -> Any:

@@ -13,7 +13,7 @@ from streamlasso.network.imaging.series import MAX_NAMES
 from streamlasso.network.options import Design
 from streamlasso.network.results import SubjectResult
 
-#: Networks drawn if neither events nor times are given, as fractions of the scan.
+#: Networks drawn without events, as fractions of the scan.
 FRACTIONS = (0.25, 0.5, 0.75, 1.0)
 #: Conditions whose mean network is drawn, at most.
 MAX_PICTURES = 12
@@ -87,7 +87,7 @@ class Group:
 
     def _condition_notes(self) -> list[str]:
         n = len(self.condition_names)
-        if n <= MAX_PICTURES or self.design.at:
+        if n <= MAX_PICTURES:
             return []
         return [f"{n} conditions: the {MAX_PICTURES} longest are drawn; nodes.parquet has all"]
 
@@ -129,8 +129,6 @@ class Group:
 
     def pictures(self) -> dict[str, list[np.ndarray]]:
         """The networks to draw, by title: for each subject the time points that the network is the mean of."""
-        if self.design.at:
-            return {self._title(when): self._nearest(when) for when in self.design.at}
         by_condition = self._times_by_condition()
         if by_condition:
             return {f"{name}, mean of blocks": times for name, times in by_condition.items()}
@@ -167,19 +165,3 @@ def nan_mean(table: np.ndarray) -> np.ndarray:
     """The mean of the finite values in each column; nan if there are none."""
     n = np.isfinite(table).sum(axis=0)
     return np.nansum(table, axis=0) / np.where(n > 0, n, np.nan)
-
-
-def times_within(at: Sequence[float], clocks: Sequence[np.ndarray], timed: bool) -> tuple[tuple[float, ...], str]:
-    """Those of the times `at` that lie within at least one scan; and a message about the others."""
-    inside = tuple(when for when in at if any(clock[0] <= when <= clock[-1] for clock in clocks))
-    outside = [f"{when:g}" for when in at if when not in inside]
-    if not outside:
-        return inside, ""
-    first, last = min(clock[0] for clock in clocks), max(clock[-1] for clock in clocks)
-    if not timed:
-        advice = f"time points from {first:g} to {last:g}"
-    elif np.isfinite(last):
-        advice = f"times from {first:g} to {last:g} s"
-    else:
-        advice = f"times from {first:g} s on"
-    return inside, f"--at {','.join(outside)} is outside the scan: use {advice}"

@@ -6,7 +6,6 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from streamlasso._text import listed
 from streamlasso.families import FAMILIES
 from streamlasso.network.files import write_run
-from streamlasso.network.group import Group, times_within
+from streamlasso.network.group import Group
 from streamlasso.network.imaging.arrivals import Arrival, Arrivals, Notice
 from streamlasso.network.imaging.atlas import load_atlas, read_coords
 from streamlasso.network.imaging.events import Event, clip_events, read_events, suspicious_events, unobserved_conditions
@@ -46,7 +45,7 @@ def watch(
     events = read_events(design.events) if design.events else []
     if images.atlas is None:
         raise ValueError("volumes need a label atlas: add --atlas ATLAS.nii.gz")
-    _check_options(folder, design, model, watching, events)
+    _check_options(folder, design, model, events)
     reader = RegionReader(load_atlas(images.atlas, images.labels))
     coords = None if images.coords is None else read_coords(images.coords, reader.atlas.names)
     out.mkdir(parents=True, exist_ok=True)
@@ -61,7 +60,7 @@ def watch(
     if not scan.numbers:
         raise ValueError(f"--watch {folder}: no volume could be learnt: {_reason(folder, watching, scan)}")
     scan.model.save(out / "model.safetensors")
-    design, events = _fit_to_scan(scan, design, events)
+    events = _events_within(scan, design, events)
     result = scan.result(folder.absolute().name, design, _places(scan, reader, coords), events)
     write_run(out, Group((result,), design), model, {"watched": str(folder)})
     for note in scan.notes[n_notes:]:
@@ -72,19 +71,13 @@ def watch(
 # --- before the scan --------------------------------------------------------------------------------------------------
 
 
-def _check_options(folder: Path, design: Design, model: Model, watching: Watching, events: Sequence[Event]) -> None:
+def _check_options(folder: Path, design: Design, model: Model, events: Sequence[Event]) -> None:
     if not FAMILIES[model.family]().quadratic:
         raise ValueError(f"--family {model.family} is not for images, whose region means are gaussian: omit it")
     if not folder.is_dir():
         raise ValueError(f"--watch {folder}: no such folder: create it before the scanner writes to it")
     if events and design.tr is None:
         raise ValueError(f"{design.events}: events are in seconds, but the time between volumes is unknown: add --tr")
-    # Without a tr, --at holds numbers of volumes, which may start anywhere.
-    if design.tr is not None:
-        last = np.inf if watching.volumes is None else design.start + (watching.volumes - 1) * design.tr
-        _, problem = times_within(design.at, [np.array([design.start, last])], timed=True)
-        if problem:
-            raise ValueError(problem)
 
 
 def _reason(folder: Path, watching: Watching, scan: Scan) -> str:
@@ -189,18 +182,15 @@ class _Session:
 # --- after the scan ---------------------------------------------------------------------------------------------------
 
 
-def _fit_to_scan(scan: Scan, design: Design, events: Sequence[Event]) -> tuple[Design, list[Event]]:
-    """The times to draw and the events that lie within the scan; a note on the others, not an error."""
-    clock = scan.clock(design)
-    kept: list[Event] = []
-    if design.tr is not None:
-        length = (scan.numbers[-1] - scan.numbers[0] + 1) * design.tr
-        kept, clipped = clip_events(events, design.start, design.start + length)
-        scan.notes += [clipped] if clipped else []
-        scan.notes += unobserved_conditions(kept, clock, design.delay, design.tr)
-    at, outside = times_within(design.at, [clock], design.tr is not None)
-    scan.notes += [outside] if outside else []
-    return replace(design, at=at), kept
+def _events_within(scan: Scan, design: Design, events: Sequence[Event]) -> list[Event]:
+    """The events that lie within the scan; a note on the others, not an error."""
+    if design.tr is None:
+        return []
+    length = (scan.numbers[-1] - scan.numbers[0] + 1) * design.tr
+    kept, clipped = clip_events(events, design.start, design.start + length)
+    scan.notes += [clipped] if clipped else []
+    scan.notes += unobserved_conditions(kept, scan.clock(design), design.delay, design.tr)
+    return kept
 
 
 def _places(scan: Scan, reader: RegionReader, coords: np.ndarray | None) -> np.ndarray:

@@ -130,22 +130,11 @@ class Nodes:
             (group, X, record[nodes], coef[nodes] if traced else None, variance[nodes] if traced else None)
             for group, nodes in self._places()
         ]
-        with interrupted_later(), self.gate.alone(), self._whole():
+        with interrupted_later(), self.gate.alone():
             _together(tasks, threads=p * n >= LEAST_WORK)
             if learnt is not None:
                 learnt += n
         return record.transpose(1, 0, 2), coef.transpose(1, 0, 2), variance.T
-
-    @contextmanager
-    def _whole(self) -> Iterator[None]:
-        """A family or tuner written in Python may raise, and then nothing has changed."""
-        before = None if self.learners[0].compiled else self.pack()
-        try:
-            yield
-        except BaseException:
-            if before is not None:
-                self.unpack(before)
-            raise
 
     def _places(self) -> Iterator[tuple[Any, slice]]:
         for group in self.groups:

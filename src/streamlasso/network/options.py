@@ -50,19 +50,17 @@ class Model:
 
 @dataclass(frozen=True)
 class Design:
-    """When the conditions were shown, and which networks to draw.
+    """When the conditions were shown.
 
     tr : seconds between time points; None if unknown
     start : time of the first time point on the clock of the events, in seconds; not 0 if volumes were dropped
     delay : haemodynamic delay in seconds
-    at : times at which to draw the network (seconds, or time points without a tr); empty: mean of each condition
     """
 
     events: Path | None = None
     tr: float | None = None
     start: float = 0.0
     delay: float = 5.0
-    at: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if self.tr is not None:

@@ -16,7 +16,7 @@ from rich.progress import Progress
 from streamlasso.families import FAMILIES
 from streamlasso.network.estimator import StreamingNetwork
 from streamlasso.network.files import write_run
-from streamlasso.network.group import Group, times_within
+from streamlasso.network.group import Group
 from streamlasso.network.imaging.events import read_events
 from streamlasso.network.imaging.series import subject_of
 from streamlasso.network.options import Design, Images, Model
@@ -55,7 +55,6 @@ def run_network(
     read = partial(read_subject, images=images, design=design, atlas=atlas, standardize=numbers)
     # All are read before any is learnt, so that wrong options are known early.
     subjects, unread = _each("read", paths, read, progress)
-    _check_times(design, list(subjects.values()))
     results, unlearnt = _each(
         "learnt", list(subjects), lambda path: _learn(subjects[path], design, model.build()), progress
     )
@@ -81,15 +80,6 @@ def _learn(subject: Subject, design: Design, model: StreamingNetwork) -> Subject
         events=subject.events,
         notes=series.notes,
     )
-
-
-def _check_times(design: Design, subjects: Sequence[Subject]) -> None:
-    if subjects and design.at:
-        seconds = [known for subject in subjects if (known := subject.seconds(design.start)) is not None]
-        timed = len(seconds) == len(subjects)
-        _, problem = times_within(design.at, seconds if timed else [subject.t for subject in subjects], timed)
-        if problem:
-            raise ValueError(problem)
 
 
 def _each(

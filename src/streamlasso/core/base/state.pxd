@@ -1,13 +1,4 @@
-from cpython.object cimport PyObject
-
 from streamlasso.core.base.tape cimport Tape
-
-
-cdef extern from "Python.h":
-    #: Bytes that nobody else has seen yet may change, and be made shorter or longer.
-    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
-    char* in_bytes "PyBytes_AS_STRING"(PyObject* data) noexcept nogil
-    int resize_bytes "_PyBytes_Resize"(PyObject** data, Py_ssize_t size) except -1
 
 
 cdef class Stateful:

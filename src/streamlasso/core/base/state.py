@@ -11,9 +11,7 @@ from typing import NamedTuple
 
 import cython
 import numpy as np
-from cython.cimports.cpython.bytes import PyBytes_AS_STRING
-from cython.cimports.cpython.object import PyObject
-from cython.cimports.cpython.ref import Py_DECREF
+from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cython.cimports.streamlasso.core.base.tape import CHECK, MEASURE, READ, WRITE, Tape
 
 #: What lies along an axis: features, the intercept and the features, the lower triangle of a matrix of these by rows,
@@ -23,9 +21,6 @@ FEATURES, WITH_INTERCEPT, PAIRS = "features", "intercept and features", "pairs o
 COLUMNS, ROWS, TRIANGLE = "columns", "rows", "triangle of rows"
 #: Bytes of a number.
 WIDTH = 8
-#: Room for a state, as found by the last one: this share more than it took.
-SLACK = cython.declare(cython.Py_ssize_t, 16)
-_room = cython.declare(cython.Py_ssize_t, 1024)
 
 
 class NoRoom(MemoryError):
@@ -154,23 +149,12 @@ class Stateful:
         return tape.wrong == cython.NULL
 
     def pack(self):
-        """What the next row needs, as bytes. Most states are as large as the last one, or nearly: they are written at
-        once, and measured only where there is too little room."""
-        global _room
+        """What the next row needs, as bytes."""
         tape: Tape = Tape()
-        size: cython.Py_ssize_t = _room
-        data: cython.pointer[PyObject] = new_bytes(cython.NULL, size)
-        self.write(tape, in_bytes(data), size)
-        if tape.wrong != cython.NULL:
-            size = self.n_bytes(tape)
-            resize_bytes(cython.address(data), size)
-            self.write(tape, in_bytes(data), size)
-        size = tape.at
-        resize_bytes(cython.address(data), size)
-        _room = size + size // SLACK
-        packed: bytes = cython.cast(object, data)
-        Py_DECREF(packed)
-        return packed
+        size: cython.Py_ssize_t = self.n_bytes(tape)
+        data: bytes = PyBytes_FromStringAndSize(cython.NULL, size)
+        self.write(tape, PyBytes_AS_STRING(data), size)
+        return data
 
     def unpack(self, data: bytes):
         """The state that `pack` gave; a ValueError, and no change, where it does not fit these settings."""
@@ -263,22 +247,17 @@ class Stateful:
 
     def _shape(self, array, n_rows, known):
         """With this many rows, and the arrays that come before it."""
-        return tuple(self._length(array, i, n_rows, known) for i in range(len(array.axes)))
+        return tuple(self._length(array, axis, n_rows, known) for axis in array.axes)
 
-    def _length(self, array, i, n_rows, known):
-        axis = array.axes[i]
-        if axis == FEATURES:
-            return self.p
-        if axis == WITH_INTERCEPT:
-            return self.p + 1
-        if axis == PAIRS:
-            return n_pairs(self.p)
-        if axis == COLUMNS:
-            return len(array.columns)
+    def _length(self, array, axis, n_rows, known):
         if axis == ROWS:
             return n_rows
         if axis == TRIANGLE:
             return n_rows * (n_rows + 1) // 2 if self._keeps_triangle(known) else 0
+        if axis == COLUMNS:
+            return len(array.columns)
+        if axis in (FEATURES, WITH_INTERCEPT, PAIRS):
+            return {FEATURES: self.p, WITH_INTERCEPT: self.p + 1, PAIRS: n_pairs(self.p)}[axis]
         return getattr(self, axis) if isinstance(axis, str) else axis
 
     def _keeps_triangle(self, known):

@@ -13,7 +13,7 @@ Every number takes eight bytes: a double, or an integer. The methods that are ca
 
 import cython
 from cython.cimports.libc.math import fabs, isfinite
-from cython.cimports.streamlasso.core.linalg.kernels import all_finite, all_signs, all_weights, all_within
+from cython.cimports.streamlasso.core.linalg.kernels import all_finite
 
 
 @cython.cclass
@@ -82,11 +82,7 @@ class Tape:
     def _admissible(self, x, n, kind):
         """Refuse the first number that is not of this kind."""
         i: cython.Py_ssize_t
-        if kind == ANY or (kind == FINITE and all_finite(n, x)) or (kind == SIGN and all_signs(n, x)):
-            return
-        if (kind == WEIGHT or kind == PENALTY) and all_weights(n, x):
-            return
-        for i in range(n):
+        for i in range(n if kind != ANY else 0):
             if kind != PENALTY and not isfinite(x[i]):
                 self._refuse_at(i - n, b"must be finite")
             elif kind == SIGN and fabs(x[i]) != 1.0:
@@ -101,12 +97,11 @@ class Tape:
 
     def _within(self, x, n, first, end):
         """Refuse the first integer that is not one of `first` to `end - 1`."""
-        i: cython.Py_ssize_t = 0
-        if all_within(n, x, first, end):
-            return
-        while first <= x[i] < end:
-            i += 1
-        self._refuse_at(i - n, b"is out of range")
+        i: cython.Py_ssize_t
+        for i in range(n):
+            if not first <= x[i] < end:
+                self._refuse_at(i - n, b"is out of range")
+                return
 
     def _refuse_at(self, i, why):
         """The i-th number from here: one of those that were shown last, which are before it."""

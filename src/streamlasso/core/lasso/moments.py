@@ -385,10 +385,7 @@ class Moments(Stateful):
 @cython.no_gc
 @cython.cclass
 class Ring(Stateful):
-    """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with.
-
-    `ring_of` makes one.
-    """
+    """The newest rows, whole. A row that has been folded into the moments keeps what it was folded with."""
 
     STATE = (
         array("x", ROWS, FEATURES),
@@ -442,7 +439,7 @@ class Ring(Stateful):
         i: cython.Py_ssize_t
         count: cython.Py_ssize_t = self.count
         n: cython.Py_ssize_t = tape.rows(cython.address(count), self.capacity)
-        if tape.mode == READ and self.capacity > 0:
+        if tape.mode == READ:
             self.count = count
             self.start = 0
         for i in range(n):
@@ -455,13 +452,3 @@ class Ring(Stateful):
             tape.number(cython.address(self.curvature[self.slot(i)]), WEIGHT)
         for i in range(n):
             tape.number(cython.address(self.target[self.slot(i)]), FINITE)
-
-
-def ring_of(capacity, p):
-    """A ring; all that keep no rows are one, which never changes."""
-    if capacity > 0:
-        return Ring(capacity, p)
-    return _without_rows.setdefault(p, Ring(0, p))
-
-
-_without_rows = {}

@@ -31,11 +31,10 @@ from cython.cimports.streamlasso.core.base.state import Stateful
 from cython.cimports.streamlasso.core.base.tape import FINITE, PENALTY, POSITIVE
 from cython.cimports.streamlasso.core.lasso.active_set import ActiveSet, ActiveSets
 from cython.cimports.streamlasso.core.lasso.members import Scratch
-from cython.cimports.streamlasso.core.lasso.moments import Moments, Scaler, room_for
+from cython.cimports.streamlasso.core.lasso.moments import Moments, Ring, Scaler, room_for
 from cython.cimports.streamlasso.core.linalg.kernels import largest_ratio
 
 from streamlasso.core.base.state import FEATURES, Column, array, numbers
-from streamlasso.core.lasso.moments import ring_of
 
 #: A condition of the Gaussian problem holds if it holds to this share of sd(x_j) sd(y).
 TOLERANCE = cython.declare(cython.double, 1e-12)
@@ -121,7 +120,7 @@ class Objective(Stateful):
         self.room = Doubles(start + 5 * p)
         self.moments = Moments(p, self.fit_intercept, self.window > 0, self.room)
         self.scaler = Scaler(p, self.room, start)
-        self.ring = ring_of(self.window + 1 if self.window > 0 else self.history, p)
+        self.ring = Ring(self.window + 1 if self.window > 0 else self.history, p)
         self.v = self.room.at + start + 3 * p
         self.size = self.v + p
         self.intercept = self.norm = self.lam_max = 0.0

@@ -138,34 +138,6 @@ static int all_finite(Py_ssize_t n, const double *x) {
     return ((SUM(s0) + SUM(s1)) + (SUM(s2) + SUM(s3))) + rest == 0.0;
 }
 
-/* Whether all n numbers are 0 or larger, and finite. */
-WIDE
-static int all_weights(Py_ssize_t n, const double *x) {
-    int64_t found = 0;
-    for (Py_ssize_t i = 0; i < n; i++)
-        found |= !(x[i] >= 0.0) | !(x[i] <= 1.7976931348623157e308);
-    return found == 0;
-}
-
-/* Whether all n numbers are 1 or -1, which are equal but for their first bit. */
-PART int all_signs(Py_ssize_t n, const double *x) {
-    uint64_t found = 0;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        uint64_t bits;
-        memcpy(&bits, x + i, sizeof(bits));
-        found |= (bits << 1) ^ ((uint64_t)0x3ff0000000000000 << 1);
-    }
-    return found == 0;
-}
-
-/* Whether all n integers are from `first` to `end - 1`. */
-PART int all_within(Py_ssize_t n, const Py_ssize_t *x, Py_ssize_t first, Py_ssize_t end) {
-    int found = 0;
-    for (Py_ssize_t i = 0; i < n; i++)
-        found |= (size_t)x[i] - (size_t)first >= (size_t)end - (size_t)first;
-    return found == 0;
-}
-
 /* e^x = 2^k e^r with r = x - k log 2 at most half of log 2: its Taylor series to the 13th term is exact to rounding,
    and k goes straight into the exponent. Blocks of a fixed size without branches are what compilers vectorise. */
 PART void exp8(const double *__restrict x, double *__restrict out) {

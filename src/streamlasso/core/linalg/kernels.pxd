@@ -72,9 +72,6 @@ cdef extern from "elementwise.h" nogil:
     bint any_beyond(Py_ssize_t n, const double* g, const double* tau, const double* tol) noexcept
     Py_ssize_t twice_larger(Py_ssize_t n, const double* x, double than) noexcept
     bint all_finite(Py_ssize_t n, const double* x) noexcept
-    bint all_weights(Py_ssize_t n, const double* x) noexcept
-    bint all_signs(Py_ssize_t n, const double* x) noexcept
-    bint all_within(Py_ssize_t n, const Py_ssize_t* x, Py_ssize_t first, Py_ssize_t end) noexcept
     void exps(Py_ssize_t n, const double* x, double* out) noexcept
     void log1ps(Py_ssize_t n, double* x) noexcept
     void logistic_slopes(

@@ -86,7 +86,7 @@ def test_a_file_is_shown_to_its_last_row_and_learnt_as_without_a_page(lines, tmp
         assert browser.run("document.getElementById('name').innerText") == "rows.csv"
         assert browser.errors == []
     for method, path in [("POST", "/models/rows.csv/learn"), ("PUT", "/models/new"), ("GET", "/metrics")]:
-        assert live.get(path, method)[0] == 405
+        assert live.get(path, method)[0] in (404, 405)
     assert live.get("/models/rows.csv")[1]["n_rows"] == N
     live.wait_for("The page stays at")
     status, printed = live.end()

@@ -6,8 +6,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
 
-from streamlasso.serve.http.app import application
-from streamlasso.serve.http.page_files import page_files
+from streamlasso.serve.http.app import application, page_files
 from streamlasso.serve.http.tokens import Tokens
 from streamlasso.serve.service import Service
 

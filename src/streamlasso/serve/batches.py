@@ -56,6 +56,11 @@ class Batches(Generic[Kind]):
             raise request.problem
         return request
 
+    async def finish(self) -> None:
+        """Wait until nothing is left to do."""
+        while self.task is not None:
+            await asyncio.wait([self.task])
+
     async def _work(self) -> None:
         while self.waiting:
             requests, self.waiting = self.waiting, []

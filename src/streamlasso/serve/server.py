@@ -108,8 +108,7 @@ def _serve(options: ServeOptions) -> int:
 def application_of(options: ServeOptions) -> tuple[Access, Service]:
     """The application behind its checks, and the service with its models."""
     from streamlasso.serve.http.access import Access
-    from streamlasso.serve.http.app import application
-    from streamlasso.serve.http.page_files import page_files
+    from streamlasso.serve.http.app import application, page_files
     from streamlasso.serve.http.tokens import Tokens, tokens_in
     from streamlasso.serve.service import Service
     from streamlasso.serve.webhook import Webhook

@@ -79,7 +79,7 @@ class Service:
             # Not foreseen: the model may have learnt a part.
             logger.exception("%s: rows could not be learnt", model.name)
             alarms = await self._learn_one_by_one(model, entries, at)
-        self.log.answered(model.number, entries)
+        self.log.answered(model, entries)
         self.publish(model, alarms)
         for entry in entries:
             if isinstance(entry.answer, Problem):
@@ -226,7 +226,7 @@ class Service:
                 logger.exception("%s is set aside: it cannot be restored", registered.name)
                 self.broken[registered.name] = registered.id, f"{type(error).__name__}: {error}"[:200]
                 continue
-            self.log.answered(model.number, entries)
+            self.log.answered(model, entries)
             model.n_learnt = 0
             self.models[model.name] = model
             logger.info("%s: %d rows, %d of them replayed", model.name, model.model.n_rows, model.rows_since)
@@ -245,6 +245,8 @@ class Service:
         if self._ticking is not None:
             self._ticking.cancel()
         self.events.stop()
+        for batches in (self.predicts, self.waits, self.learns):
+            await batches.finish()
         for model in self.models.values():
             if model.bytes_since:
                 await self.save(model)

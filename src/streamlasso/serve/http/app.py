@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -19,7 +20,6 @@ from streamlasso.serve.http.access import bearer, media_type
 from streamlasso.serve.http.bodies import LearnBody, PredictBody, decoded
 from streamlasso.serve.http.metrics import metrics_text
 from streamlasso.serve.http.openapi import takes
-from streamlasso.serve.http.page_files import PageFile
 from streamlasso.serve.http.streams import learnt_stream
 from streamlasso.serve.http.tokens import COOKIE, SESSION_SECONDS, Tokens, allows
 from streamlasso.serve.limits import LONGEST_ID, NAME
@@ -27,6 +27,14 @@ from streamlasso.serve.problems import MEDIA_TYPE, Problem
 from streamlasso.serve.service import Service
 from streamlasso.serve.settings import ModelSettings
 
+PAGE = Path(__file__).parents[1] / "page"
+MEDIA_TYPES = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+}
 Name = Annotated[str, PathParameter(pattern=NAME)]
 Key = Annotated[str | None, HeaderParameter(name="Idempotency-Key", min_length=1, max_length=LONGEST_ID)]
 Models = Annotated[list[Annotated[str, QueryParameter(pattern=NAME)]] | None, QueryParameter()]
@@ -34,8 +42,17 @@ SETTINGS, PREDICT, LEARN = map(msgspec.json.Decoder, (ModelSettings, PredictBody
 EventNumber = Annotated[str | None, HeaderParameter(name="Last-Event-ID")]
 
 
-def application(service: Service, page: dict[str, PageFile], tokens: Tokens, largest: int) -> Litestar:
-    """The application of a service; `page` are the files of the page by their paths."""
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """The files of the page by path, each with its media type; the index is at the root too."""
+    files = sorted(path for path in PAGE.iterdir() if path.suffix in MEDIA_TYPES)
+    found = {f"/{path.name}": (path.read_bytes(), MEDIA_TYPES[path.suffix]) for path in files}
+    return {"/": found["/index.html"], **found}
+
+
+def application(
+    service: Service, page: dict[str, tuple[bytes, str]], tokens: Tokens, largest: int, shows_only: bool = False
+) -> Litestar:
+    """The application of a service; `shows_only`: what the page needs, and nothing else."""
 
     # --- models ---
 
@@ -154,14 +171,16 @@ def application(service: Service, page: dict[str, PageFile], tokens: Tokens, lar
 
     @get(["/", "/{file:str}"], include_in_schema=False)
     async def page_file(request: Request) -> Response[bytes]:
-        found = page.get(request.scope["path"])
-        if found is None:
+        if request.scope["path"] not in page:
             raise Problem(404, "there is nothing here: see /openapi.json")
-        return Response(found.content, media_type=found.media_type)
+        content, media_type = page[request.scope["path"]]
+        return Response(content, media_type=media_type)
 
-    handlers = [make, drop, predict, learn, stream, models, model, history, explain, events, metrics, health]
+    handlers = [models, model, history, events, session, page_file]
+    if not shows_only:
+        handlers += [make, drop, predict, learn, stream, explain, metrics, health, begin_session, end_session, openapi]
     return Litestar(
-        [*handlers, session, begin_session, end_session, openapi, page_file],
+        handlers,
         openapi_config=OpenAPIConfig(
             title="streamlasso",
             version=__version__,

@@ -17,8 +17,8 @@ from streamlasso.serve.problems import Problem
 from streamlasso.serve.service import Service
 from streamlasso.serve.store.log import Entry
 
-#: Rows that are learnt together.
-TOGETHER = 1_000
+#: Rows that are learnt together, and bytes of their lines.
+TOGETHER, TOGETHER_BYTES = 1_000, 4_000_000
 
 
 class _Results(msgspec.Struct):
@@ -50,11 +50,12 @@ async def learnt_stream(
 async def _parts(body: AsyncIterator[bytes], kind: str, target: str, largest: int) -> AsyncIterator[Rows]:
     """So many rows at a time."""
     if kind == ARROW:
-        for rows in rows_of_arrow(await _whole(body, largest), TOGETHER, largest):
-            yield _checked(rows, target)
+        for part in rows_of_arrow(await _whole(body, largest), TOGETHER, largest):
+            yield _checked(part, target)
         return
     read: Callable[[bytes], dict[str, Any] | None] = CsvLines() if kind == CSV else row_of_line
-    rows, n = [], 0
+    rows: list[dict[str, Any]] = []
+    n = n_bytes = 0
     async for line in _lines(body):
         n += 1
         if not line.strip():
@@ -65,9 +66,10 @@ async def _parts(body: AsyncIterator[bytes], kind: str, target: str, largest: in
             raise Problem(400, f"line {n:,}: {error}"[:500]) from None
         if row is not None:
             rows.append(row)
-        if len(rows) == TOGETHER:
+            n_bytes += len(line)
+        if len(rows) == TOGETHER or n_bytes > TOGETHER_BYTES:
             yield _checked(rows, target)
-            rows = []
+            rows, n_bytes = [], 0
     if rows:
         yield _checked(rows, target)
 

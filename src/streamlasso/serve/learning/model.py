@@ -93,6 +93,8 @@ class LiveModel:
             stop = start + min(len(rows) - start, until_detection(self.n_rows))
             found.append(self._learn_first(rows.part(start, stop), time))
             start = stop
+        if self.n_rows >= FIRST:
+            self.first = Rows([], [])
         if start < len(rows):
             found.append(self._learn_next(rows.part(start, len(rows)), time))
         return _together(found)
@@ -130,19 +132,14 @@ class LiveModel:
                 raise refusal from None
             if self.encoder is None and self.n_rows >= FIRST:
                 raise Problem(422, in_words(error)) from None
-            return self._end_first()
+            return
         for piece in learning.pieces(rows, encoder.features):
             learning.learn(rows.X[piece, : rows.width[piece.start]], rows.target[piece])
         self.encoder, self.learning = encoder, learning
         self.monitor.restart_spread(rows)
-        self._end_first()
-
-    def _end_first(self) -> None:
-        if self.n_rows >= FIRST:
-            self.first = Rows([], [])
 
     def _learn_next(self, rows: Rows, time: float) -> Learnt:
-        """Rows whose columns are known, or new ones that get a column."""
+        """Rows whose columns are known, or that bring new ones."""
         if self.encoder is None or self.learning is None:
             raise _Unknown
         return _together([self._learn_encoded(part, time) for part in self._all_encoded(rows)])
@@ -211,9 +208,9 @@ class LiveModel:
         eta = self.eta(encoded_each(self.encoder, rows))
         if not self.learning.classes:
             return [{"prediction": value} for value in self._predicted(eta)]
-        named = self.learning.predictions(eta, len(self.learning.labels))
         labels = list(map(str, self.learning.labels))
-        shares = np.column_stack([named[f"P({label})"] for label in self.learning.labels]).tolist()
+        named = self.learning.predictions(eta, len(labels))
+        shares = np.column_stack([named[f"P({label})"] for label in labels]).tolist()
         best = named["prediction"].tolist()
         return [
             {"prediction": label, "probabilities": dict(zip(labels, each, strict=True))}

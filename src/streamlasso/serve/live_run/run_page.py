@@ -22,9 +22,8 @@ from streamlasso.run.options import Options
 from streamlasso.run.run import Run
 from streamlasso.run.wide_learning import WideLearning
 from streamlasso.serve.events import Events
-from streamlasso.serve.http.access import Access, Receive, Scope, Send, refuse
-from streamlasso.serve.http.app import application
-from streamlasso.serve.http.page_files import page_files
+from streamlasso.serve.http.access import Access
+from streamlasso.serve.http.app import application, page_files
 from streamlasso.serve.http.tokens import Tokens
 from streamlasso.serve.learning.history import History
 from streamlasso.serve.learning.model import LiveModel
@@ -41,8 +40,6 @@ START, STOP = 20.0, 3.0
 LONGEST_LOOK = 0.2
 #: Bytes of a request, which has none to send.
 LARGEST = 1_000_000
-#: What the page reads.
-SHOWN = re.compile(r"/(models(/[^/]+(/history)?)?|events|session|[\w.-]*\.\w+|)")
 
 
 class Turns:
@@ -167,8 +164,7 @@ def run_page(options: Options, port: int) -> Iterator[RunPage]:
     except OSError as error:
         raise ValueError(f"--port {port} cannot be used ({error.strerror}): use another, or 0 for any") from error
     shown, page, tokens = ShownRun(options), page_files(), Tokens({}, b"")
-    # It has what the page asks for, and `only_shown` refuses the rest.
-    app = only_shown(application(shown, page, tokens, LARGEST))  # type: ignore[arg-type]
+    app = application(shown, page, tokens, LARGEST, shows_only=True)  # type: ignore[arg-type]
     access = Access(app, tokens, hosts=(), pages=page, largest=LARGEST)
     config = uvicorn.Config(access, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
@@ -188,18 +184,6 @@ def _await_start(server: uvicorn.Server, thread: threading.Thread) -> None:
         if not thread.is_alive() or time.monotonic() > until:
             raise ValueError("the page could not be served: leave --live out, and tell us why")
         time.sleep(0.01)
-
-
-def only_shown(app: Any) -> Any:
-    """Nothing but what the page reads."""
-
-    async def shown(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and (scope["method"] != "GET" or not SHOWN.fullmatch(scope["path"])):
-            await refuse(Problem(405, "this page shows a run, which learns its own rows: use streamlasso serve"), send)
-            return
-        await app(scope, receive, send)
-
-    return shown
 
 
 def name_of(data: str) -> str:

@@ -139,15 +139,11 @@ class Database:
         is_empty = not self.db.execute("SELECT 1 FROM sqlite_master").fetchone()
         if application != APPLICATION and not (is_empty and (application, version) == (0, 0)):
             raise ValueError(f"{self.path} is not a store of streamlasso serve: use another --store")
-        if application == APPLICATION and version > VERSION:
+        if application == APPLICATION and version != VERSION:
+            advice = "upgrade it" if version > VERSION else "go on with the streamlasso that made it"
             raise ValueError(
-                f"{self.path} is of format {version}, and this streamlasso reads {VERSION}: upgrade it with "
-                "pip install --upgrade streamlasso, or use another --store"
-            )
-        if application == APPLICATION and version < VERSION:
-            raise ValueError(
-                f"{self.path} is of format {version}, and this streamlasso reads {VERSION}: go on with the streamlasso "
-                "that made it, or use another --store"
+                f"{self.path} is of format {version}, and this streamlasso reads {VERSION}: {advice}, or use another "
+                "--store"
             )
 
     def close(self) -> None:

@@ -125,15 +125,15 @@ class Log:
         elif entry.rows is None:
             raise Problem(404, f"no row with the id {entry.id!r} waits for its label: send the row with it")
 
-    def answered(self, model: int, entries: list[Entry]) -> None:
+    def answered(self, model: Any, entries: list[Entry]) -> None:
         """Keep the answers to ids for the next transaction; an id that was refused is free again."""
         for entry in entries:
             if entry.id is None:
                 continue
-            if isinstance(entry.answer, bytes):
-                answer = Answer(model, entry.id, entry.seq, entry.label, entry.content, entry.answer)
+            if isinstance(entry.answer, bytes) and model.is_there:
+                answer = Answer(model.number, entry.id, entry.seq, entry.label, entry.content, entry.answer)
                 self.database.unsaved.append(answer)
-            self.database.pending.discard((model, entry.id))
+            self.database.pending.discard((model.number, entry.id))
 
     def parts(self, model: int, after: int, before: int) -> Iterator[tuple[float, list[Entry]]]:
         """The entries of a model between two, as they were learnt: those of a transaction together, with its time."""

@@ -16,7 +16,7 @@ from oracles.changes import (
 from streamlasso import RAPClassifier, RAPRegressor, families
 from streamlasso.core.monitor.attribution import unpacked_change
 from streamlasso.core.monitor.detector import Changes
-from streamlasso.core.monitor.moves import N_FIELDS, Moves
+from streamlasso.core.monitor.diagnosis import Diagnosis
 from streamlasso.families import Gaussian
 from streamlasso.simulate import simulate
 from streamlasso.tuners import LogRMS
@@ -212,10 +212,8 @@ def kept_rows(n=100, at=40, p=4, seed=0):
 def test_moves_are_the_posterior_of_each_coefficient_given_the_others(seed):
     X, notes, past, before = kept_rows(seed=seed)
     mean = X.mean(axis=0)
-    moves = Moves(X, notes, past, 100, Gaussian(), mean).find(before, 60, 2, 0.0)
-    record = np.zeros(N_FIELDS)
-    moves.write(record)
-    change = unpacked_change(record)
+    moves = Diagnosis(X, notes, past, 100, Gaussian(), mean)
+    change = unpacked_change(moves.find(before, 60, 2, 0.0))
     assert abs(change.row - 40) < 4 and set(change.features) == {1, 3}
     rows = slice(moves.since, None)
     design = np.column_stack([np.ones(100), X - mean])[rows]
@@ -248,20 +246,16 @@ def test_few_coefficients_of_many_are_named(p, n_moved):
         known = before + 0.05 * rng.normal(size=p + 1)
         notes = np.zeros((128, N_NOTES))
         notes[:, RESPONSE], notes[:, SCORE] = y, y - known[0] - X @ known[1:]
-        record = np.zeros(N_FIELDS)
-        moves = Moves(X, notes, np.tile(known, (8, 1)), 128, Gaussian(), X.mean(axis=0))
-        moves.find(known + 0.4 * move, 64, int(moved[0]) + 1, 0.0).write(record)
-        named = set(unpacked_change(record).features)
+        diagnosis = Diagnosis(X, notes, np.tile(known, (8, 1)), 128, Gaussian(), X.mean(axis=0))
+        named = set(unpacked_change(diagnosis.find(known + 0.4 * move, 64, int(moved[0]) + 1, 0.0)).features)
         scores.append(2 * len(named & set(moved.tolist())) / (len(named) + n_moved))
     assert np.mean(scores) > 0.95
 
 
 def test_the_row_of_a_change_is_as_likely_as_all_rows_are_with_it():
     X, notes, past, before = kept_rows()
-    moves = Moves(X, notes, past, 100, Gaussian(), X.mean(axis=0)).find(before, 60, 2, 0.0)
-    record = np.zeros(N_FIELDS)
-    moves.write(record)
-    change = unpacked_change(record)
+    moves = Diagnosis(X, notes, past, 100, Gaussian(), X.mean(axis=0))
+    change = unpacked_change(moves.find(before, 60, 2, 0.0))
     move = np.asarray(moves.move) * moves.unit * moves.size
     missed = notes[:, RESPONSE] - before[0] - X @ before[1:]
     left = missed - np.column_stack([np.ones(100), X - X.mean(axis=0)]) @ move
@@ -330,8 +324,7 @@ def test_rows_that_a_model_misses_by_far_still_have_an_answer(family, far):
     notes[:, OFFSET] = far * np.where(np.arange(40) < 20, 1.0, -1.0)
     for feature in (-1, 1):
         for now in (np.zeros(4), np.array([0.0, 1.0, 0.0, far])):
-            record = np.full(N_FIELDS, np.nan)
-            Moves(X, notes, np.zeros((8, 4)), 40, family, np.zeros(3)).find(now, 30, feature, 0.0).write(record)
+            record = Diagnosis(X, notes, np.zeros((8, 4)), 40, family, np.zeros(3)).find(now, 30, feature, 0.0)
             assert np.all(np.isfinite(record))
             assert sum(unpacked_change(record).probability.values()) == pytest.approx(1.0)
 
@@ -340,9 +333,8 @@ def test_rows_that_a_model_misses_by_far_still_have_an_answer(family, far):
 def test_features_and_responses_of_any_size_have_an_answer(size):
     X, notes, past, before = kept_rows()
     for scaled, scaled_notes in ((size * X, notes), (X, notes * [size, size, 1.0, 1.0, 1.0])):
-        record = np.full(N_FIELDS, np.nan)
-        Moves(scaled, scaled_notes, past, 100, Gaussian(), scaled.mean(axis=0)).find(before, 60, 2, 0.0).write(record)
-        assert np.all(np.isfinite(record))
+        diagnosis = Diagnosis(scaled, scaled_notes, past, 100, Gaussian(), scaled.mean(axis=0))
+        assert np.all(np.isfinite(diagnosis.find(before, 60, 2, 0.0)))
 
 
 def test_classes_that_are_nearly_certain_are_learnt_through_a_change():

@@ -1,4 +1,4 @@
-"""A change that was found, for people and as numbers; `moves.py` finds what it says."""
+"""A change that was found, for people and as numbers; `diagnosis.py` finds what it says."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from streamlasso._text import count, listed, number, plain
-from streamlasso.core.monitor.moves import CHANCES_AT, FEATURES_AT, MOST_FEATURES, N_FIELDS
 
 INTERCEPT = "intercept"
+#: Features that a record names at most, and rows with a probability. It holds five numbers, three of each feature (its
+#: place, its coefficients before and after), and the probabilities.
+MOST_FEATURES, MOST_PROBABLE = 16, 24
+FEATURES_AT = 5
+CHANCES_AT = FEATURES_AT + 3 * MOST_FEATURES
+N_FIELDS = CHANCES_AT + MOST_PROBABLE
 
 
 class DetectedChange(NamedTuple):
@@ -66,8 +71,19 @@ def _name(j: int, names: Sequence[Any]) -> Any:
     return INTERCEPT if j < 0 else names[j]
 
 
+def packed_change(
+    row: int, detected: int, loss: float, features: np.ndarray, first: int, chances: np.ndarray
+) -> np.ndarray:
+    """A change as N_FIELDS numbers; `first` is the row of the first of the probabilities."""
+    record = np.zeros(N_FIELDS)
+    record[:FEATURES_AT] = row, detected, loss, len(features), first
+    record[FEATURES_AT : FEATURES_AT + features.size] = features.ravel()
+    record[CHANCES_AT : CHANCES_AT + len(chances)] = chances
+    return record
+
+
 def unpacked_change(record: np.ndarray) -> DetectedChange:
-    """The change that a record of `Moves` holds; of a forged record, some change."""
+    """The change that a record holds; of a forged record, some change."""
     row, detected, loss, n_named, first = record[:FEATURES_AT].tolist()
     stop = FEATURES_AT + 3 * int(min(max(n_named, 0), MOST_FEATURES))
     named = record[FEATURES_AT:stop].reshape(-1, 3).tolist()

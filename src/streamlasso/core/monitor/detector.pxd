@@ -1,6 +1,6 @@
 cimport cython
 
-from streamlasso.core.monitor.moves cimport BETWEEN, LOSS, N_NOTES, N_PAST, N_RECENT, OFFSET, RESPONSE, SCORE, SURPRISE
+from streamlasso.core.monitor.diagnosis cimport BETWEEN, LOSS, N_NOTES, N_PAST, N_RECENT, OFFSET, RESPONSE, SCORE, SURPRISE
 from streamlasso.core.base.buffers cimport Doubles
 from streamlasso.core.base.state cimport Stateful
 from streamlasso.families.base cimport Family

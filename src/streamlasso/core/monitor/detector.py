@@ -36,7 +36,7 @@ begins a change of a feature with a weight of at most z^2: where z is 0, nothing
 errors grew is above SUSPICION, they are those that the model would have made with the coefficients it had before.
 
 A model that still learns has errors that shrink, and its rows are not quite exchangeable: the evidence is less then.
-What changed is found from the rows that are kept (`moves.py`), half of N_RECENT rows after the alarm or at the
+What changed is found from the rows that are kept (`diagnosis.py`), half of N_RECENT rows after the alarm or at the
 next one; until then it is a preliminary answer.
 """
 
@@ -52,8 +52,8 @@ from cython.cimports.streamlasso.core.base.tape import CHECK, FINITE, READ, WEIG
 from cython.cimports.streamlasso.core.linalg.kernels import dot, shift_features, standardise, twice_larger
 
 from streamlasso.core.base.state import FEATURES, ROWS, WITH_INTERCEPT, Column, array, numbers
-from streamlasso.core.monitor.attribution import exchanged_records, unpacked_change
-from streamlasso.core.monitor.moves import N_FIELDS, Moves
+from streamlasso.core.monitor.attribution import N_FIELDS, exchanged_records, unpacked_change
+from streamlasso.core.monitor.diagnosis import Diagnosis
 
 POWERS = np.array([0.33, 0.6, 0.75, 0.875])
 SHIFTS = np.array([0.5, -0.5, 1.0, -1.0])
@@ -482,10 +482,8 @@ class Changes(Stateful):
         feature = self.alarm_feature if self.alarm_kind == BY_SCORE else -1
         previous = self.found[(self.count - 1) * RECORD] if self.count > 0 else 0.0
         past = copied(self.past, N_PAST * (self.p + 1)).reshape(N_PAST, self.p + 1)
-        moves = Moves(*self.rows_kept(), past, self.n, self.family, copied(self.mean, self.p))
-        record = np.zeros(RECORD)
-        moves.find(copied(self.now, self.p + 1), self.alarm_row, feature, previous).write(record)
-        return record
+        diagnosis = Diagnosis(*self.rows_kept(), past, self.n, self.family, copied(self.mean, self.p))
+        return diagnosis.find(copied(self.now, self.p + 1), self.alarm_row, feature, previous)
 
     def travel(self, tape):
         """Arrays that lie side by side, and whose numbers are of one kind, go together."""

@@ -1,6 +1,7 @@
 cimport cython
 
 from streamlasso.core.base.buffers cimport Doubles
+from streamlasso.core.base.hedge cimport Hedge
 from streamlasso.core.base.state cimport Stateful
 from streamlasso.families.base cimport Family
 
@@ -18,13 +19,12 @@ cdef class Quantiles(Stateful):
     cdef Doubles room
     # By level and rate.
     cdef double* q
-    cdef double* losses
+    cdef readonly Hedge hedge
     cdef public double square, weight, fast
     cdef public Py_ssize_t n
 
     cdef int see(self, double y, double eta, double weight) except -1 nogil
     cdef void _follow(self, double z, double half) noexcept nogil
     cdef void _say(self, double[::1] at, double[::1] wide, double[::1] out) noexcept nogil
-    cdef double _average(self, Py_ssize_t i) noexcept nogil
     cdef int _place(self, double eta, double[::1] errors, double[::1] out) except -1 nogil
     cdef void _shrink(self) noexcept nogil

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """How far responses fall from their predictions: quantiles of the errors, followed row by row.
 
-An error is measured in units of the noise of late and of the family's own spread at its mean (1, the root of the mean
+An error is measured in units of the recent noise and of the family's own spread at its mean (1, the root of the mean
 of counts, the mean of positive responses):
 
     z = (y - mu) / (spread(mu) s),        s^2 <- fading mean of ((y - mu) / spread(mu))^2, a square at most CAP s^2
@@ -20,14 +20,15 @@ Counts are whole numbers, and where few are likely no end between two of them ha
 a count is taken to lie on either side of it: 1{z <= q} is the share of [y - 1/2, y + 1/2] that lies below q. So q is
 the mid-quantile (Ma, Genton and Parzen), which a whole number is as often above as below.
 
-A large rate follows a change, a small one is steady. RATES run side by side, and what is said is their average by
-weights exp(-TRUST loss), loss the pinball loss that fades by LOSS_DECAY a row; so no rate is to be set.
+A large rate follows a change, a small one is steady. RATES run side by side, weighted by `Hedge` with the mean of the
+pinball losses over the levels; so no rate is to be set.
 """
 
 import cython
 import numpy as np
 from cython.cimports.libc.math import INFINITY, exp, floor, isfinite, log, sqrt
 from cython.cimports.streamlasso.core.base.buffers import Doubles, fill, in_doubles
+from cython.cimports.streamlasso.core.base.hedge import Hedge
 from cython.cimports.streamlasso.core.base.state import Stateful
 from cython.cimports.streamlasso.core.base.tape import FINITE, WEIGHT
 from scipy.special import ndtri, stdtrit
@@ -39,8 +40,8 @@ LEVELS = np.array([0.005, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0
 RATES = np.array([0.003, 0.01, 0.03, 0.1])
 TAU, RATE = cython.declare(Doubles, in_doubles(LEVELS)), cython.declare(Doubles, in_doubles(RATES))
 KNOTS = cython.declare(Doubles, in_doubles(ndtri(LEVELS)))
-TRUST = cython.declare(cython.double, 5.0)
-LOSS_DECAY = cython.declare(cython.double, 0.99)
+#: What leaks back of the weights of the rates, per row.
+SHARE = 0.001
 #: Of s^2, and the most that one square counts.
 SQUARE_DECAY = cython.declare(cython.double, 0.98)
 CAP = cython.declare(cython.double, 25.0)
@@ -68,7 +69,6 @@ class Quantiles(Stateful):
 
     STATE = (
         array("q", N_LEVELS, N_RATES, exchanged=_exchanged),
-        array("losses", N_LEVELS, N_RATES, exchanged=lambda losses: losses[::-1]),
         numbers("noise", Column("square"), Column("weight"), Column("fast")),
         numbers("seen", Column("n"), dtype=np.int64),
     )
@@ -76,9 +76,9 @@ class Quantiles(Stateful):
     def __cinit__(self, family):
         self.family = family
         self.whole, self.lowest = family.whole, family.lowest
-        self.room = Doubles(2 * N_LEVELS * N_RATES)
+        self.room = Doubles(N_LEVELS * N_RATES)
         self.q = self.room.at
-        self.losses = self.q + N_LEVELS * N_RATES
+        self.hedge = Hedge(np.full(N_RATES, 1.0 / N_RATES), 1.0, SHARE)
         fill(self.q, N_LEVELS * N_RATES, np.repeat(ndtri(LEVELS), N_RATES))
         self.square = self.weight = 0.0
         self.fast = USUAL
@@ -121,30 +121,33 @@ class Quantiles(Stateful):
         for i in range(N_LEVELS):
             for k in range(N_RATES):
                 self.q[i * N_RATES + k] = self.q[i * N_RATES]
-                self.losses[i * N_RATES + k] = 0.0
 
     def _follow(self, z, half):
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         below: cython.double
         q: cython.p_double = self.q
-        loss: cython.p_double = self.losses
-        rate: cython.p_double = RATE.at
-        tau: cython.p_double = TAU.at
+        loss: cython.double[N_RATES]
+        for k in range(N_RATES):
+            loss[k] = 0.0
         for i in range(N_LEVELS):
             for k in range(N_RATES):
                 below = _share_below(q[k], z, half)
-                loss[k] = LOSS_DECAY * loss[k] + _pinball(tau[i], below, z - q[k], half)
-                q[k] += rate[k] * (tau[i] - below)
+                loss[k] += _pinball(TAU.at[i], below, z - q[k], half) / N_LEVELS
+                q[k] += RATE.at[k] * (TAU.at[i] - below)
             q += N_RATES
-            loss += N_RATES
+        self.hedge.update(loss)
 
     def travel(self, tape):
-        tape.doubles(self.q, 2 * N_LEVELS * N_RATES, FINITE)
+        tape.doubles(self.q, N_LEVELS * N_RATES, FINITE)
         tape.number(cython.address(self.square), WEIGHT)
         tape.number(cython.address(self.weight), WEIGHT)
         tape.number(cython.address(self.fast), FINITE)
         tape.count(cython.address(self.n))
+        self.hedge.travel(tape)
+
+    def parts(self):
+        return {"rates.": self.hedge}
 
     def __reduce__(self):
         return revived, (self.family, self.pack())
@@ -190,7 +193,7 @@ class Quantiles(Stateful):
         said: cython.double[N_LEVELS]
         s: cython.double = sqrt(self.square)
         for i in range(N_LEVELS):
-            said[i] = self._average(i)
+            said[i] = self.hedge.average(self.q + i * N_RATES)
             if i > 0:
                 said[i] = max(said[i], said[i - 1])
         for i in range(at.shape[0]):
@@ -202,23 +205,6 @@ class Quantiles(Stateful):
             out[i] = s * (wide[i] if value * at[i] > 0.0 else 1.0) * value
             if i > 0:
                 out[i] = max(out[i], out[i - 1])
-
-    def _average(self, i):
-        """Of the rates, at one level."""
-        k: cython.Py_ssize_t
-        weight: cython.double
-        total: cython.double = 0.0
-        found: cython.double = 0.0
-        q: cython.p_double = self.q + i * N_RATES
-        loss: cython.p_double = self.losses + i * N_RATES
-        least: cython.double = loss[0]
-        for k in range(1, N_RATES):
-            least = min(least, loss[k])
-        for k in range(N_RATES):
-            weight = exp(-TRUST * (loss[k] - least))
-            total += weight
-            found += weight * q[k]
-        return found / total
 
     def _place(self, eta, errors, out):
         i: cython.Py_ssize_t

@@ -20,8 +20,6 @@ METRICS = [
     "round(avg(loss) / avg(baseline), 4) AS loss_over_running_mean",
     "sum(page.waiting) AS labels_awaited",
     "round(sum(page.bytes) / 1e6, 3) AS page_megabytes",
-    "round(sum(page.packing), 3) AS packing",
-    "round(sum(page.learning), 3) AS learning",
 ]
 
 

@@ -14,10 +14,10 @@ from streamlasso.cli import main
 from streamlasso.reproduce import command as reproducing
 from streamlasso.reproduce import nonstationary, parts, stationary
 from streamlasso.reproduce.learners import APPROXIMATE, FIXED, FLOOR, LOG_RMS, MIXTURE, RAP, STEPWISE
-from streamlasso.reproduce.nonstationary_figures import draw_nonstationary
+from streamlasso.reproduce.nonstationary import draw_nonstationary
 from streamlasso.reproduce.offline import Run, fixed
 from streamlasso.reproduce.page import ORDER
-from streamlasso.reproduce.stationary_figures import draw_stationary
+from streamlasso.reproduce.stationary import draw_stationary
 
 
 def quick(stream):

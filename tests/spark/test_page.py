@@ -112,7 +112,7 @@ def test_sorted_by_time_then_id():
     ids = [name + 100 * (t == 8) for name, t in zip(ids, time, strict=True)]
     shuffled = np.random.default_rng(0).permutation(20)
     batch = events(["k"] * 20, [ids[i] for i in shuffled], X[shuffled], y[shuffled], [time[i] for i in shuffled])
-    state, _ = run(Job(MODEL, NAMES, timed=True), [batch])
+    state, _ = run(Job(MODEL, NAMES), [batch])
     assert learnt(state) == states(KeyedRegressor(MODEL, pooled=False).partial_fit(X, y, ["k"] * 20))
 
 
@@ -142,7 +142,7 @@ def test_bad_rows_leave_with_their_error_and_change_nothing():
         for part in (rows[:50], rows[50:])
     ]
     # Repeated ids with other contents: which of the two is learnt does not depend on the order that they came in.
-    state, results = run(Job(MODEL, NAMES, timed=True), batches)
+    state, results = run(Job(MODEL, NAMES), batches)
     status = [s for r in results for s in r.status]
     error = [e for r in results for e in r.error]
     expected_refused = set(bad)
@@ -177,13 +177,9 @@ def test_a_clock_that_goes_backwards():
         events(["k"] * 10, range(10), X[:10], y[:10], range(100, 110)),
         events(["k"] * 20, range(10, 30), X[10:], y[10:], [*range(50, 60), *range(200, 210)]),
     ]
-    refusing, (_, result) = run(Job(MODEL, NAMES, timed=True, refuses_late=True), batches)
-    assert result.status == ["refused"] * 10 + ["learnt"] * 10 and "late" in result.error[0]
-    kept = [*range(10), *range(20, 30)]
-    assert learnt(refusing) == states(KeyedRegressor(MODEL, pooled=False).partial_fit(X[kept], y[kept], ["k"] * 20))
-    learning, (_, result) = run(Job(MODEL, NAMES, timed=True), batches)
+    state, (_, result) = run(Job(MODEL, NAMES), batches)
     assert result.status == ["learnt"] * 20
-    assert learnt(learning) == states(KeyedRegressor(MODEL, pooled=False).partial_fit(X, y, ["k"] * 30))
+    assert learnt(state) == states(KeyedRegressor(MODEL, pooled=False).partial_fit(X, y, ["k"] * 30))
 
 
 def test_a_refused_row_may_come_again_repaired():
@@ -244,7 +240,7 @@ def test_late_labels_learn_the_row_that_waits():
                 [int(t) for t, _, _ in part],
             )
         )
-    state, results = run(Job(MODEL, NAMES, timed=True, wait_ms=1000), batches)
+    state, results = run(Job(MODEL, NAMES, wait_ms=1000), batches)
     kinds = [what for _, what, _ in todo]
     status = [s for r in results for s in r.status]
     assert status == [{"x": "waiting", "y": "learnt"}[what] for what in kinds]

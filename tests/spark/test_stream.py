@@ -160,16 +160,15 @@ def assert_same_models(spark, checkpoint, keyed):
 def test_same_bits_as_one_process_and_bad_rows_leave(spark, tmp_path):
     """Every row comes out once. Then a job of other settings is refused on the same checkpoint."""
     table = sales()
-    bad = table.iloc[[5, 6, 7, 120, 130]].copy()
-    bad["sale"] = [1001, 1002, 1003, 3, 1004]
+    bad = table.iloc[[5, 6, 7, 120]].copy()
+    bad["sale"] = [1001, 1002, 1003, 3]
     bad.loc[5, "shop"] = None
     bad.loc[6, "price"] = None
     bad.loc[7, "sold"] = np.inf
     bad.loc[120, "shop"] = table.shop[3]
-    bad.loc[130, "at"] = table["at"][0]
-    table_of = [pd.concat([table[:100], bad.loc[[5, 6, 7]]]), pd.concat([table[100:], bad.loc[[120, 130]]])]
+    table_of = [pd.concat([table[:100], bad.loc[[5, 6, 7]]]), pd.concat([table[100:], bad.loc[[120]]])]
     in_files(tmp_path / "in", *table_of)
-    learnt = learn(stream(spark, tmp_path / "in"), MODEL, **NAMES, pages=5, late="refuse")
+    learnt = learn(stream(spark, tmp_path / "in"), MODEL, **NAMES, pages=5)
     out = run(learnt, tmp_path)
     assert len(out) == len(table) + len(bad)
     good, wrong = out[out.status == "learnt"], out[out.status == "refused"]
@@ -179,7 +178,7 @@ def test_same_bits_as_one_process_and_bad_rows_leave(spark, tmp_path):
     np.testing.assert_allclose(good.loss, 0.5 * (table.sold - predicted) ** 2)
     assert good.error.isna().all() and wrong.prediction.isna().all()
     errors = dict(zip(wrong.sale, wrong.error, strict=True))
-    words = {1001: "key is missing", 1002: "'price' is missing", 1003: "is inf", 3: "duplicate", 1004: "late"}
+    words = {1001: "key is missing", 1002: "'price' is missing", 1003: "is inf", 3: "duplicate"}
     assert errors.keys() == words.keys() and all(words[sale] in errors[sale] for sale in words)
     assert_same_models(spark, tmp_path / "checkpoint", keyed)
 
@@ -204,7 +203,7 @@ def test_history_and_other_partitions_give_the_same_bits(spark, tmp_path):
     np.testing.assert_array_equal(out.prediction, predicted[150:])
     assert_same_models(spark, tmp_path / "checkpoint", keyed)
     pages = out.page.dropna()
-    assert 0 < len(pages) <= 10 and all(page["bytes"] > 1000 and page["learning"] > 0 for page in pages)
+    assert 0 < len(pages) <= 10 and all(page["bytes"] > 1000 for page in pages)
 
 
 def test_labels_come_later_and_what_expires_comes_out(spark, tmp_path):
@@ -352,8 +351,6 @@ def kill_after(commit, command, environment, log):
         (dict(features=["price", "sold"]), "'sold' is the target"),
         (dict(features=["price", "shop2"]), "'shop2' is of type string: cast it to numbers"),
         (dict(pages=0), "pages=0"),
-        (dict(late="drop"), "late='drop'"),
-        (dict(late="refuse", time=None), "needs to know when"),
         (dict(time="price"), "'price' is of type double: cast it to a timestamp"),
         (dict(label_wait="soon"), "label_wait='soon'"),
         (dict(label_wait="-1 hour"), "label_wait='-1 hour'"),

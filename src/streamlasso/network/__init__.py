@@ -3,7 +3,7 @@
 estimator.py, nodes.py    StreamingNetwork, and the engines of its nodes
 cli.py -> command.py      `streamlasso network` and `replay`: their options (options.py), and what they print
 recorded.py               files of subjects (subjects.py) -> results (results.py) -> report
-live.py                   a scanner's folder -> a scan in progress (scan.py, live_files.py) -> report
+live.py                   a scanner's folder -> a scan in progress (scan.py) -> report
 group.py, blocks.py       results -> what subjects have in common, and what differs between blocks
 files.py, page.py         tables, figures and the page of a run, and how to read them again
 imaging/                  region series, NIfTI, DICOM, BIDS, atlases

@@ -133,7 +133,7 @@ def replay(run: Path, folder: Path, /, *, tr: float | None = None, volumes: int 
     from rich.progress import Progress
 
     from streamlasso._terminal import say
-    from streamlasso.network.replay import replay as play
+    from streamlasso.network.imaging.replay import replay as play
 
     with Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task("volumes")

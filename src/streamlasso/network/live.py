@@ -20,9 +20,8 @@ from streamlasso.network.imaging.events import Event, clip_events, read_events, 
 from streamlasso.network.imaging.folder_watch import FolderWatch, watch_arrivals
 from streamlasso.network.imaging.regions import RegionReader
 from streamlasso.network.imaging.volumes import VOLUME_SUFFIXES
-from streamlasso.network.live_files import Log, write_current
 from streamlasso.network.options import Design, Images, Model, Watching
-from streamlasso.network.scan import Scan
+from streamlasso.network.scan import Log, Scan, write_current
 from streamlasso.run.interruption import Interruption
 
 #: Problems of one kind that are printed; the others are only in volumes.csv.

@@ -9,11 +9,11 @@ out/index.html
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from streamlasso._terminal import warn
 from streamlasso.reproduce import nonstationary, stationary, theory
 from streamlasso.reproduce.page import write_index, write_study
 from streamlasso.reproduce.parts import Job, claim, refuse_numbers, run_jobs
@@ -28,22 +28,8 @@ def reproduce(
 ) -> dict[str, str]:
     """Run some of the `STUDIES`, or continue them, in `out`; the Markdown summary of each.
 
-    The numbers depend only on n and the seed.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Some of `STUDIES`.
-    n : int
-        Draws; 2 or more. Complete blocks of ten draws are not computed again.
-    seed : int
-        Another seed needs another directory.
-    jobs : int
-        Processes at a time.
-    out : Path
-        The directory; made if it is not there.
-    progress : bool, default=None
-        A progress bar on standard error; None is one if that is a terminal.
+    The numbers depend only on n, the draws, and the seed, which needs a directory of its own; not on the number of
+    processes, `jobs`. Complete blocks of ten draws are not computed again.
     """
     plans = planned(names, n, seed, jobs)
     for name in names:
@@ -53,9 +39,8 @@ def reproduce(
     # Draw by draw through all studies, so that the remaining time can be estimated from the time so far.
     run_jobs(sorted(parts, key=lambda part: part[1].start), jobs, progress, "reproduce")
     for name, plan in plans.items():
-        study = STUDIES[name]
-        records = study.summarise(out / name, plan, n, seed)
-        write_study(out / name, study.figures(out / name, records), dict(n=n, seed=seed))
+        records = STUDIES[name].summarise(out / name, plan, n, seed)
+        write_study(out / name, STUDIES[name].figures(out / name, records), dict(n=n, seed=seed))
     write_index(out)
     return {name: (out / name / "summary.md").read_text(encoding="utf-8") for name in names}
 
@@ -72,8 +57,7 @@ def _warn_if_fewer(folder: Path, n: int) -> None:
     path = folder / "run.json"
     before = json.loads(path.read_text(encoding="utf-8"))["n"] if path.exists() else 0
     if before > n:
-        print(
+        warn(
             f"{folder} holds {before} draws; tables and figures will be of the first {n}. "
-            f"--n {before} restores the others without computing them again.",
-            file=sys.stderr,
+            f"--n {before} restores the others without computing them again."
         )

@@ -42,7 +42,6 @@ def learn(
     id: str,
     time: str | None = None,
     pages: int = 4096,
-    late: str = "learn",
     label_wait: str | timedelta | None = None,
     classes: Sequence[Any] | None = None,
     initial: DataFrame | None = None,
@@ -68,8 +67,6 @@ def learn(
     pages : int, default=4096
         Values in the state store; fixed for a checkpoint. A page of about a megabyte is best, and one larger than 64 MB
         takes no more keys.
-    late : {"learn", "refuse"}, default="learn"
-        What to do with a row whose time is before that of the last row of its key in an earlier batch.
     label_wait : str or timedelta, default=None
         How long features without a target wait for it, "2 hours", by the clock of the cluster. The label is a row with
         the same key and id, and a target; what else it holds is ignored.
@@ -84,7 +81,7 @@ def learn(
         One row for each that came in, and one more for each that expires: key, id, `prediction` (before learning, when
         the features came), for classes `probabilities`, `loss`, `baseline` (the loss of the running mean of the key),
         `status` (learnt, waiting, refused, expired), `error`, and `page`, which the first row of each page in a batch
-        has: number, keys, bytes, waiting, and the seconds of packing and learning.
+        has: number, keys, bytes and waiting.
 
     Examples
     --------
@@ -97,12 +94,8 @@ def learn(
     """
     if not df.isStreaming:
         raise ValueError("df is a table, and learn takes a stream: use backfill for history, or spark.readStream")
-    if late not in ("learn", "refuse"):
-        raise ValueError(f"late={late!r} must be 'learn' or 'refuse'")
-    if late == "refuse" and time is None:
-        raise ValueError("late='refuse' needs to know when: use time=, a column")
     wait_ms = _milliseconds(label_wait)
-    job = _job(model, features, pages, classes, timed=time is not None, refuses_late=late == "refuse", wait_ms=wait_ms)
+    job = _job(model, features, pages, classes, wait_ms=wait_ms)
     table = columns.events(df, job, key, target, id, time)
     _use_rocksdb(df.sparkSession)
     out = table.groupBy("page").transformWithState(
@@ -142,7 +135,7 @@ def backfill(
     """
     if df.isStreaming:
         raise ValueError("df is a stream, and backfill takes a table: use learn for a stream")
-    job = _job(model, features, pages, classes, timed=time is not None)
+    job = _job(model, features, pages, classes)
     table = columns.events(df, job, key, target, id, time)
 
     def learnt(number: tuple[int], frame: pd.DataFrame) -> pd.DataFrame:
@@ -231,7 +224,7 @@ class _Processor(StatefulProcessor):
             if after.timer:
                 self._handle.registerTimer(after.timer)
 
-    def _expired(self, rows: list[tuple[str, str, np.ndarray]], notes: list[float]) -> Row:
+    def _expired(self, rows: list[tuple[str, str, np.ndarray]], notes: list[int]) -> Row:
         n = len(rows)
         results = Results([key for key, _, _ in rows], [name for _, name, _ in rows])
         predicted, probabilities = self._job.predictions(np.array([eta for _, _, eta in rows]))
@@ -240,15 +233,14 @@ class _Processor(StatefulProcessor):
         results.error = [f"no label came within {self._label_wait}"] * n
         return self._row(results, notes)
 
-    def _notes(self, number: int, state: State | None) -> list[float]:
+    def _notes(self, number: int, state: State | None) -> list[int]:
         """In the order of the columns' struct `page`."""
-        pages = self._pages
         if state is None:
-            return [number, 0, 0, 0, pages.packing, pages.learning]
-        n_keys = len(state.marks) // (16 + 8 * self._job.n_learners)
-        return [number, n_keys, state.n_bytes, state.n_waiting, pages.packing, pages.learning]
+            return [number, 0, 0, 0]
+        n_keys = len(state.marks) // (8 + 8 * self._job.n_learners)
+        return [number, n_keys, state.n_bytes, state.n_waiting]
 
-    def _row(self, results: Results, notes: list[float]) -> Row:
+    def _row(self, results: Results, notes: list[int]) -> Row:
         """As `columns.out_schema` has it."""
         classes = {} if self._job.classes is None else {"probabilities": results.probabilities}
         return Row(

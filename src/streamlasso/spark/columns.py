@@ -24,7 +24,7 @@ WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 NUMBERS = (*WHOLE, T.FloatType, T.DoubleType, T.DecimalType, T.BooleanType)
 TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
 #: What a page says about itself; numbers in this order.
-NOTES = {"number": "int", "keys": "int", "bytes": "bigint", "waiting": "int", "packing": "double", "learning": "double"}
+NOTES = {"number": "int", "keys": "int", "bytes": "bigint", "waiting": "int"}
 
 
 def events(df: DataFrame, job: Job, key: str, target: str, id: str, time: str | None) -> DataFrame:
@@ -95,7 +95,7 @@ def out_schema(job: Job) -> str:
     kinds |= {"loss": "DOUBLE", "baseline": "DOUBLE", "status": "STRING", "error": "STRING"}
     if job.classes is not None:
         kinds["probabilities"] = "ARRAY<DOUBLE>"
-    return ", ".join(f"{name} ARRAY<{kind}>" for name, kind in {**kinds, "page": "DOUBLE"}.items())
+    return ", ".join(f"{name} ARRAY<{kind}>" for name, kind in {**kinds, "page": "BIGINT"}.items())
 
 
 def results(out: DataFrame, job: Job, df: DataFrame, key: str, target: str, id: str) -> DataFrame:

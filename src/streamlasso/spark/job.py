@@ -36,8 +36,6 @@ class Job:
     features: tuple[str, ...]
     classes: dict[str, Any] | None = None
     pages: int = 4096
-    timed: bool = False
-    refuses_late: bool = False
     wait_ms: int | None = None
     most_bytes: int = MOST_BYTES
 

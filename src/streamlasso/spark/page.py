@@ -16,7 +16,6 @@ import json
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,7 +40,7 @@ class State(NamedTuple):
 
     settings : JSON, what it was made with
     models : `Keyed.to_bytes`
-    marks : by key, in the order of the models: time of the last row (integers), then rows and totals of the response
+    marks : by key, in the order of the models: rows and totals of the response
     ids : hashes of the last rows
     waiting : JSON, the rows without a label: key, id, when it expires, eta, x
     timer : when the first of them expires, in ms, or 0
@@ -132,19 +131,12 @@ class Pages:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.keyed = job.no_models()
-        #: Seconds, of the last page.
-        self.packing = self.learning = 0.0
 
     def learn(self, before: State | None, events: Events, now: int = 0) -> tuple[State | None, Results]:
         """The state after these events. A page that is too large takes no new keys, and no more rows that wait."""
-        start = perf_counter()
         self._open(before)
-        opened = perf_counter()
         results = self._learn(events, now)
-        learnt = perf_counter()
-        after = self._close(before)
-        self.packing, self.learning = opened - start + perf_counter() - learnt, learnt - opened
-        return after, results
+        return self._close(before), results
 
     def expire(self, before: State, now: int) -> tuple[State, list[tuple[str, str, np.ndarray]]]:
         """The state without the rows whose time is up, and these: key, id, eta."""
@@ -159,7 +151,6 @@ class Pages:
     # --- the state --------------------------------------------------------------------------------------------------
 
     def _open(self, state: State | None) -> None:
-        self._times: dict[str, int] = {}
         self._totals: dict[str, list[float]] = {}
         self._seen: dict[int, None] = {}
         self._waiting: dict[Name, Waiting] = {}
@@ -171,9 +162,7 @@ class Pages:
         files.refill(self.keyed, state.models)
         keys = self.keyed.keys()
         width = 1 + self.job.n_learners
-        times = np.frombuffer(state.marks, np.int64, len(keys))
-        totals = np.frombuffer(state.marks, offset=times.nbytes).reshape(len(keys), width)
-        self._times = dict(zip(keys, times.tolist(), strict=True))  # type: ignore[arg-type]
+        totals = np.frombuffer(state.marks).reshape(len(keys), width)
         self._totals = dict(zip(keys, totals.tolist(), strict=True))  # type: ignore[arg-type]
         self._seen = dict.fromkeys(np.frombuffer(state.ids, np.uint64).tolist())
         self._waiting = _unpack_waiting(state.waiting, self.job)
@@ -182,13 +171,12 @@ class Pages:
         keys = self.keyed.keys()
         if not keys:
             return before
-        times = np.array([self._times[key] for key in keys], dtype=np.int64)  # type: ignore[index]
         totals = np.array([self._totals[key] for key in keys])  # type: ignore[index]
         ids = np.array(list(self._seen)[-REMEMBERED:], dtype=np.uint64)
         return State(
             self.job.settings,
             files.to_bytes(self.keyed),
-            times.tobytes() + totals.tobytes(),
+            totals.tobytes(),
             ids.tobytes(),
             _pack_waiting(self._waiting),
             _first_timer(self._waiting),
@@ -216,18 +204,14 @@ class Pages:
         missing = checked.missing(i)
         if key is None or name is None or missing:
             return missing or "the key or the id is missing"
-        if self._full and (key not in self._times or not checked.has_y[i]):
+        if self._full and (key not in self._totals or not checked.has_y[i]):
             return (
                 f"its page is larger than {self.job.most_bytes / 2**20:g} MB, so it takes no new keys, and no rows "
                 f"without a target: start again with more pages (now {self.job.pages}) and a new checkpoint, or with "
                 "a smaller model"
             )
-        time = checked.events.time[i]
-        if self.job.refuses_late and time < self._times.get(key, time):
-            return f"late: its time is before that of the last row of {key!r}; late='learn' takes such rows"
         step = self._accepted(checked, i, (key, name), now)
         if isinstance(step, Step):
-            self._times[key] = max(time, self._times.get(key, time))
             self._totals.setdefault(key, [0.0] * (1 + self.job.n_learners))
         return step
 

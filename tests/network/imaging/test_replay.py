@@ -5,8 +5,8 @@ import time
 import numpy as np
 
 from streamlasso.cli import main
+from streamlasso.network.imaging.replay import replay
 from streamlasso.network.imaging.volumes import read_volume
-from streamlasso.network.replay import replay
 from support.scans import AFFINE, SHAPE, made_run, save_nifti
 
 

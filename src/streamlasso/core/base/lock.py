@@ -2,8 +2,8 @@
 """One thread learns a model, others read it: between two rows, when its state is whole.
 
 Rows are learnt without the GIL, by the thread that owns the gate. Between two rows it gives the gate away if another
-thread wants it, and queues behind. Who owns it and how many want it changes only under the GIL, so that where nobody
-has to wait it costs nothing; the locks are for waiting.
+thread wants it, and queues behind. The owner and the number of threads that wait change only under the GIL, so that a
+gate without a queue costs nothing; the locks are for waiting.
 """
 
 import os
@@ -107,7 +107,7 @@ class Gate:
             PyThread_release_lock(self.bell)
 
     def _wait(self):
-        """Until nobody owns the gate, and those who came before have had it."""
+        """Until the gate is free, and threads that came earlier have had it."""
         if self.turn == cython.NULL:
             self._make_locks()
         self.wanted += 1
@@ -181,7 +181,7 @@ class Gate:
         return Whole(self)
 
     def claim(self):
-        """Nobody else learns until `unclaim`, also between calls; everyone may read."""
+        """No other thread learns until `unclaim`, also between calls; all may read."""
         self._renew()
         if self.busy:
             raise RuntimeError(BUSY)
@@ -232,8 +232,8 @@ class Gate:
             _learning.discard(self)
 
     def _outermost(self):
-        """A row within a row belongs to the outer one: whoever waits for that, waits for both. A fork that held the
-        inner gate and waited for the outer one would wait for ever."""
+        """A row within a row belongs to the outer one, and a fork that waits for the outer row waits for both. One that
+        held the inner gate and waited for the outer one would wait for ever."""
         gate: Gate
         me: cython.ulong = PyThread_get_thread_ident()
         if self.inner:
@@ -362,8 +362,8 @@ def seconds():
 
 # --- a fork takes a row boundary of every model -----------------------------------------------------------------------
 
-# Hooks of others run between ours and the fork, and with them other threads: so when all models that learn are held, no
-# other row begins until the fork is over. Who waits for that is waited for by nobody here.
+# Hooks of other packages run between ours and the fork, and with them other threads: so once all models that learn are
+# held, no other row begins until the fork is over. A thread that waits for this holds no gate that a fork waits for.
 
 
 def _await_forks():

@@ -1,11 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
 """The numbers of a state in one row of memory, written and read in compiled code.
 
-An object shows its numbers to a tape, one array after the other (`travel`, in `state.py`); what becomes of them is the
-tape's affair. MEASURE counts them, WRITE copies them onto the tape and READ back, and CHECK looks at what is on the
-tape, before READ lets compiled code trust it, and changes nothing, but makes room for what is there. So each method
-returns the numbers that count: those of the object, or, while checking, those on the tape. `n_rows` and `n_seen` are
-the numbers of rows that were last spoken of.
+An object shows its numbers to a tape, one array after the other (`travel`, in `state.py`). What the tape does with
+them is its mode. MEASURE counts them, WRITE copies them onto the tape, and READ copies them back. CHECK looks at the
+numbers on the tape before READ lets compiled code trust them; it changes nothing, but makes room for them. Each method
+returns the numbers that apply: those of the object, or, in CHECK, those on the tape. `n_rows` and `n_seen` are the
+numbers of rows that the tape has met last.
 
 Every number takes eight bytes: a double, or an integer. The methods that are called for every array (`doubles`,
 `number`, `indices`, `index`, `count`, `rows`, `small`, `flag`, `require`) are in `tape.pxd`.

@@ -71,7 +71,7 @@ class Point:
         return 0
 
     def _pull(self, slope):
-        """G_0: what the folded rows pull, less the slope of the whole ones."""
+        """Compute G_0 from the folded rows and the sum of the slopes of the whole ones."""
         self.folded_pull = self.pull = 0.0
         if self.objective.fit_intercept:
             self.folded_pull = self.moments.weight * self._residual()
@@ -100,7 +100,7 @@ class Point:
         )
 
     def _evaluate_levels(self):
-        """In an empty model rows with the same response are all alike."""
+        """Evaluate an empty model once for each response that occurs."""
         i: cython.Py_ssize_t
         slope: cython.double = 0.0
         self.by_level = True
@@ -118,7 +118,7 @@ class Point:
         return 0
 
     def row_by_row(self):
-        """What was evaluated by level, for each row."""
+        """Copy what was evaluated by level to each row."""
         i: cython.Py_ssize_t
         level: cython.Py_ssize_t
         if not self.by_level:
@@ -202,7 +202,7 @@ class Point:
     # --- its conditions -----------------------------------------------------------------------------------------
 
     def tolerate(self, share, most):
-        """The largest violations that count as none."""
+        """Write the tolerance of each condition."""
         j: cython.Py_ssize_t
         unit: cython.double
         for j in range(self.p):

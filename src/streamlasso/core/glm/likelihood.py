@@ -66,11 +66,11 @@ class Likelihood(Objective):
         return 0
 
     def _rows_changed(self):
-        """What was evaluated at the minimiser serves its derivative too, as long as the rows are the same."""
+        """The rows are new: nothing that was evaluated for the old ones may be used."""
         self.rows.current = self.main.point.evaluated = self.null.point.evaluated = False
 
     def fold_oldest(self):
-        """The oldest whole row becomes its second-order expansion at the current minimiser."""
+        """Replace the oldest whole row by its second-order expansion at the current minimiser."""
         slot: cython.Py_ssize_t = self.ring.slot(self.ring.count - self.n_whole)
         x: cython.p_double = self.ring.x + slot * self.p
         eta: cython.double = self.predict(x)

@@ -79,7 +79,7 @@ class Newton:
             self.active.recall()
 
     def _exchange(self, local, violation, careful, status):
-        """One exchange, which counts if it halves the violation or lowers the objective; 0 where it leads nowhere."""
+        """One exchange. It is kept if it halves the violation or lowers the objective; 0 if it does neither."""
         stale: cython.bint = self.expansion.curved
         self.point.row_by_row()
         if not self.expansion.curved:

@@ -81,7 +81,7 @@ class Exchange:
                 local.c[j] += self.active.scratch.ridge[j] * self.old[j]
 
     def step_to_target(self):
-        """The step from the old point to the target, and everything at the target."""
+        """Move to the target, evaluate there, and keep the step."""
         a: cython.Py_ssize_t
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
@@ -105,7 +105,7 @@ class Exchange:
         return 0
 
     def _slopes_along(self):
-        """What the expansion expects of the whole step, and the slope of the folded rows along it."""
+        """Compute the change that the expansion predicts for the step, and the slope of the folded rows along it."""
         a: cython.Py_ssize_t
         j: cython.Py_ssize_t
         d: cython.double
@@ -176,7 +176,7 @@ class Exchange:
         return total
 
     def _move(self, t):
-        """To old + t step. At t = 1 the active set stands there already."""
+        """Move to old + t step. At t = 1 the active set is there already."""
         a: cython.Py_ssize_t
         j: cython.Py_ssize_t
         b: cython.double

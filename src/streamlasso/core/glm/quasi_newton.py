@@ -42,7 +42,7 @@ class MemberSteps:
         self.changes = with_intercept[4 + MOST_STEPS :]
 
     def settle(self):
-        """Steps for as long as each halves the violation, which is returned."""
+        """Take steps while each halves the violation; returns the violation that is left."""
         size: cython.double
         if not self.posed:
             self.pose()
@@ -109,7 +109,7 @@ class MemberSteps:
         return True
 
     def _shift(self):
-        """By the step; b0 = e - m'b."""
+        """Move by the step; b0 = e - m'b."""
         q: cython.Py_ssize_t
         b: cython.p_double = self.active.b
         if self.active.k > 0:
@@ -133,7 +133,7 @@ class MemberSteps:
         return self.point.evaluate()
 
     def _remember_pair(self):
-        """The step and the change of F, which `now` becomes."""
+        """Store the step and the change of F, and let `now` be the new F."""
         i: cython.Py_ssize_t
         n: cython.Py_ssize_t = self.active.k + 1
         step: cython.p_double = cython.address(self.steps[self.n_pairs, 0])

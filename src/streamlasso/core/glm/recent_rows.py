@@ -50,7 +50,7 @@ class WholeRows:
         self.current = True
 
     def _find_two_levels(self):
-        """As `_find_levels`, where there are no more than two; without branches, as classes come at random."""
+        """`_find_levels` for at most two, without branches: classes come in an order that no processor can predict."""
         i: cython.Py_ssize_t = 0
         level: cython.Py_ssize_t
         next_level: cython.Py_ssize_t
@@ -89,7 +89,7 @@ class WholeRows:
         return more == 0
 
     def _find_levels(self):
-        """The different responses, and which of them each row has; none where they are more than a few."""
+        """Find the different responses and the one of each row; `n_levels` is 0 if they are more than MOST_LEVELS."""
         i: cython.Py_ssize_t
         level: cython.Py_ssize_t
         self.n_levels = 0
@@ -119,7 +119,7 @@ class WholeRows:
         return out
 
     def before_end(self):
-        """How many of the rows lie before the end of the ring; the others are at its beginning."""
+        """The number of rows that lie before the end of the ring; the others are at its beginning."""
         return min(self.objective.n_whole, self.ring.capacity - self.first)
 
     def _make_column(self, j, out):

@@ -51,7 +51,7 @@ class ActiveSet(Members):
     """The members that solve the problem, found from those of the last one."""
 
     def solve(self, m):
-        """Solve for the current m, tau, ridge; SINGULAR where it took the fallback."""
+        """Solve for the current m, tau and ridge; returns SINGULAR if it took the fallback."""
         turn: cython.Py_ssize_t
         wakes: cython.int = 0
         unsettled: cython.int = 0
@@ -93,7 +93,7 @@ class ActiveSet(Members):
                 self.leave(i)
 
     def _enter_free(self, m):
-        """Unpenalised features are members from the start, unless combinations of others."""
+        """Unpenalised features are members from the start, unless they are combinations of others."""
         j: cython.Py_ssize_t
         resting: cython.pointer[cython.schar] = self.scratch.resting
         self._bar_members(True)
@@ -104,7 +104,7 @@ class ActiveSet(Members):
         self._bar_members(False)
 
     def _sign_free(self):
-        """An unpenalised member takes whatever sign it came out with."""
+        """The sign of an unpenalised member is that of its coefficient."""
         i: cython.Py_ssize_t
         if self.has_free:
             for i in range(self.k):
@@ -155,7 +155,7 @@ class ActiveSet(Members):
         self.solve_block(self.scratch.target)
 
     def _wrong(self, i):
-        """Would the i-th member change its sign?"""
+        """Whether the i-th member would change its sign."""
         return self.scratch.target[i] * self.sign[i] < 0.0 and self.scratch.tau[self.members[i]] > 0.0
 
     def _few(self):
@@ -163,7 +163,7 @@ class ActiveSet(Members):
         return FEW + FEW_SHARE * self.k
 
     def _hold_signs(self, m):
-        """To the optimum of those members that keep their signs; False, and no step, where too many would not."""
+        """Step to the optimum of the members that keep their signs; False, and no step, if too many do not."""
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t = -1
         n_wrong: cython.Py_ssize_t
@@ -183,7 +183,7 @@ class ActiveSet(Members):
         return True
 
     def _walk(self, m):
-        """Towards the optimum; the first to reach zero leaves, and the walk turns to the optimum of those left."""
+        """Walk towards the optimum. The first coefficient to reach zero leaves, and the others walk on."""
         i: cython.Py_ssize_t
         q: cython.Py_ssize_t
         t: cython.double
@@ -223,7 +223,7 @@ class ActiveSet(Members):
                 g[j] -= self.scratch.ridge[j] * self.b[i]
 
     def _settled(self, slack):
-        """Do the members meet their conditions? What a factor that is updated by rank one loses, shows here."""
+        """Whether the members meet their conditions. The rounding errors of a factor that follows rows show here."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         for i in range(self.k):
@@ -233,7 +233,7 @@ class ActiveSet(Members):
         return True
 
     def _settle(self, m):
-        """Iterative refinement with the factor at hand, then with a new one. False: solve again, with other members."""
+        """Refine with the factor at hand, then with a new one; False if the members changed, or it did not help."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         turn: cython.int
@@ -278,7 +278,7 @@ class ActiveSet(Members):
         return n
 
     def _bar_members(self, bar):
-        """Members are no candidates; whether they rest is another matter."""
+        """Mark the members, which are no candidates, or unmark them."""
         i: cython.Py_ssize_t
         resting: cython.pointer[cython.schar] = self.scratch.resting
         for i in range(self.k):
@@ -288,7 +288,7 @@ class ActiveSet(Members):
                 resting[self.members[i]] &= RESTING
 
     def _enter_all(self, m):
-        """All candidates enter that are not combinations; the first may do so in exchange, b being an optimum."""
+        """Enter all candidates that are not combinations. The first may replace a member: b is an optimum then."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         for i in range(self.scratch.n_candidates):
@@ -315,13 +315,13 @@ class ActiveSet(Members):
             self._rest(worst)
 
     def _rest(self, j):
-        """Rounding alone would let j in: leave it out until nothing else is left to do."""
+        """Leave j out until the others are settled: it would enter because of rounding errors alone."""
         resting: cython.pointer[cython.schar] = self.scratch.resting
         resting[j] |= RESTING
         self.scratch.n_resting = self.scratch.n_resting + 1
 
     def _wake(self):
-        """No feature rests any more; returns how many of them still violate their condition."""
+        """End the rest of all features; returns how many of them violate their conditions."""
         j: cython.Py_ssize_t
         if self.scratch.n_resting == 0:
             return 0
@@ -333,7 +333,7 @@ class ActiveSet(Members):
     # --- the fallback -------------------------------------------------------------------------------------------
 
     def _coordinate_descent(self, m):
-        """Cyclic coordinate descent from where the active set stood, 200 sweeps at most."""
+        """At most 200 sweeps of cyclic coordinate descent, from the current solution."""
         j: cython.Py_ssize_t
         sweep: cython.Py_ssize_t
         h: cython.double
@@ -390,13 +390,13 @@ class ActiveSets(Pointers):
                 cython.cast(ActiveSet, self.at[i]).absorb(z, sign)
 
     def lose_track(self):
-        """S is new: the factors have to be."""
+        """S was made anew, so the factors must be."""
         i: cython.Py_ssize_t
         for i in range(self.n):
             cython.cast(ActiveSet, self.at[i]).broken = True
 
     def trim(self):
-        """No room to spare."""
+        """Give back room that is not used."""
         i: cython.Py_ssize_t
         for i in range(self.n):
             cython.cast(ActiveSet, self.at[i]).trim()
@@ -408,7 +408,7 @@ class ActiveSets(Pointers):
             cython.cast(ActiveSet, self.at[i]).scale(factor)
 
     def reset(self):
-        """Everything at zero."""
+        """Remove all members."""
         i: cython.Py_ssize_t
         for i in range(self.n):
             cython.cast(ActiveSet, self.at[i]).reset()

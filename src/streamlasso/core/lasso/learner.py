@@ -36,7 +36,7 @@ FIRST_SHARE = cython.declare(cython.double, 0.1)
 
 
 def whole_rows(history, batch_size, length):
-    """Rows kept whole: no row may be folded before it was in one exact solve, none is kept beyond the window."""
+    """How many rows are kept whole: at least a batch, so that each is in one exact solve, and at most the window."""
     whole = max(history, batch_size)
     return min(whole, length + 1) if length else whole
 
@@ -137,7 +137,7 @@ class Learner(Engine):
         return 0
 
     def look(self, n, X, y, w, out):
-        """Predictions of the rows and their losses; returns what the rows weigh."""
+        """Predict the rows and compute their losses; returns the sum of their weights."""
         i: cython.Py_ssize_t
         seen: cython.double = 0.0
         record: cython.pointer[Record]
@@ -153,7 +153,7 @@ class Learner(Engine):
         return 0.0 if self.updated else self._slope(n, X, y, w, out)
 
     def answer(self, slope, n, X, y, w, out):
-        """The rows are in the memory: move lam, and solve."""
+        """Move lam and solve, after the rows have entered the memory."""
         self.n_seen = self.objective.n_seen
         if self.updated:
             slope = self._slope(n, X, y, w, out)
@@ -191,7 +191,7 @@ class Learner(Engine):
         return total
 
     def _move(self, slope):
-        """The tuner moves lam, clamped to the new lam_max; where that is 0 there is nothing to fit, and lam waits."""
+        """Let the tuner move lam, clamped to the new lam_max. If that is 0, there is nothing to fit, and lam stays."""
         lam_max: cython.double
         before: cython.double = self.lam
         if self.objective.n_slope > 0 and isfinite(slope):
@@ -210,7 +210,7 @@ class Learner(Engine):
         return 0
 
     def _refuse_lam(self, before):
-        """A built-in rule that overflowed leaves lam where it was; one of the user's own is wrong."""
+        """Keep lam if a built-in rule overflowed; raise if the rule is the user's own."""
         if not self.compiled:
             with cython.gil:
                 raise ValueError(f"tuner={self.tuner!r} returned lam={self.lam}: a number, 0 or larger, is needed")

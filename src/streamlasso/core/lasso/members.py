@@ -28,7 +28,7 @@ INDEX = cython.declare(cython.size_t, cython.sizeof(cython.Py_ssize_t))
 
 @cython.cclass
 class Scratch:
-    """Space for p features that is used while a problem is solved, by one active set after the other."""
+    """Work space for p features, used by one active set after the other."""
 
     def __cinit__(self, p: cython.Py_ssize_t):
         self.tau = cython.cast(cython.p_double, calloc(10 * p * DOUBLE + 4 * p * INDEX + p + 1, 1))
@@ -100,11 +100,11 @@ class Members(Factor):
             free(self.g)
 
     def hold(self, k):
-        """Room for a list of k members, and for a few more; False where there is no memory."""
+        """Make room for a list of k members and a few more; False if there is no memory."""
         return k <= self.held or self._list(min(self.p, k + max(k // 4, 4)))
 
     def _list(self, room):
-        """Room for a list of so many members, and not more."""
+        """Make room for a list of exactly so many members; False if there is no memory."""
         kept: cython.Py_ssize_t = min(self.k, self.held)
         if room == 0:
             free(self.members)
@@ -130,12 +130,12 @@ class Members(Factor):
         return True
 
     def hold_or_end(self, k):
-        """The same where there is no way back."""
+        """`hold` where the caller cannot undo what it did."""
         if not self.hold(k):
             abort()
 
     def locate(self):
-        """The place of each feature among the members, -1 where it is none, in the scratch space."""
+        """Write the place of each feature among the members, or -1, to `scratch.where`."""
         q: cython.Py_ssize_t
         j: cython.Py_ssize_t
         for j in range(self.p):
@@ -144,12 +144,12 @@ class Members(Factor):
             self.scratch.where[self.members[q]] = q
 
     def reset(self):
-        """Everything at zero."""
+        """Remove all members."""
         self.k = 0
         self.broken = False
 
     def remember(self):
-        """Keep a copy of the solution."""
+        """Copy the solution to the scratch space."""
         self.scratch.kept = self.k
         if self.k > 0:
             memcpy(self.scratch.kept_members, self.members, self.k * INDEX)
@@ -157,7 +157,7 @@ class Members(Factor):
             memcpy(self.scratch.kept_sign, self.sign, self.k * DOUBLE)
 
     def recall(self):
-        """The solution as it was remembered; the factor is not kept."""
+        """Restore the solution that was copied; its factor has to be made again."""
         self.reset()
         self.hold_or_end(self.scratch.kept)
         self.k = self.scratch.kept
@@ -224,7 +224,7 @@ class Members(Factor):
     # --- the rows of the stream ---------------------------------------------------------------------------------
 
     def absorb(self, z, sign):
-        """S has become S + sign z z'. After a row is taken out too little may be left for a factor."""
+        """Update the factor after S has become S + sign z z'; it is broken if too little is left."""
         i: cython.Py_ssize_t
         if self.has_ridge or self.broken:
             return
@@ -234,7 +234,7 @@ class Members(Factor):
         self.age += 1
 
     def abandon(self):
-        """No row is followed until the next solve; there is no room to spare for members either."""
+        """Drop the factor until the next solve, and room for members that is not used."""
         self.broken = True
         self.give_back()
         if self.held != self.k:
@@ -253,14 +253,14 @@ class Members(Factor):
     # --- members come and go ------------------------------------------------------------------------------------
 
     def _join(self, j, sign, b):
-        """List j as the member that the factor has just taken in, or last."""
+        """Write j as the last member."""
         q: cython.Py_ssize_t = self.k - 1
         self.members[q] = j
         self.sign[q] = sign
         self.b[q] = b
 
     def leave(self, q):
-        """Take the q-th member out."""
+        """Remove the q-th member."""
         i: cython.Py_ssize_t
         for i in range(q + 1, self.k):
             self.members[i - 1] = self.members[i]
@@ -272,7 +272,7 @@ class Members(Factor):
             self._drop_column(q, self.scratch.work)
 
     def append(self, m, j):
-        """Take j into the factor; False where it is a combination of the members."""
+        """Add j to the factor; False if it is a combination of the members."""
         diagonal: cython.double = m.diagonal(j) + self.scratch.ridge[j]
         column: cython.p_double = self.scratch.target
         if not self.hold(self.k + 1):
@@ -281,7 +281,7 @@ class Members(Factor):
         return self._append_column(column, diagonal, DEPENDENT) > DEPENDENT * diagonal
 
     def refactor(self, m):
-        """The factor anew from S; members that turn out to be combinations of others leave. True if all stayed."""
+        """Make the factor again from S. Members that are combinations of others leave; True if none did."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t = self.k
@@ -301,7 +301,7 @@ class Members(Factor):
         return whole
 
     def _factor_block(self, m, k):
-        """The factor of the first k members at once; False, and no factor, where one is a combination of others."""
+        """Factor the first k members at once; False, and no factor, if one is a combination of others."""
         ld: cython.Py_ssize_t = self.room
         U: cython.p_double = self.row(0)
         ridge: cython.p_double = self.scratch.ridge
@@ -315,7 +315,7 @@ class Members(Factor):
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def travel(self, tape):
-        """A factor that is broken is made anew before it is used, and is not kept."""
+        """A broken factor is not part of the state: it is made again before it is used."""
         members: cython.pointer[cython.const[cython.Py_ssize_t]]
         k: cython.Py_ssize_t = tape.rows(cython.address(self.k), self.p)
         if tape.mode == READ and not self.hold(k):

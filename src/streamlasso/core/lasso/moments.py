@@ -90,7 +90,7 @@ class Scaler(Stateful):
         self.weight += weight
 
     def remove(self, x, y, weight):
-        """Take a row out. `stale`: so much of a sum has gone that rounding shows, and it has to be rebuilt."""
+        """Take a row out. Sums are `stale`, and have to be rebuilt, if what is left of one is mostly rounding error."""
         j: cython.Py_ssize_t
         d: cython.double
         step: cython.double = weight / (self.weight - weight)
@@ -277,7 +277,7 @@ class Moments(Stateful):
         self.weight = total
 
     def flush(self):
-        """S += rows' signed, in panels small enough to stay on one thread."""
+        """S += rows' signed, in panels so small that BLAS uses one thread."""
         p: cython.int = cython.cast(cython.int, self.p)
         m: cython.int = cython.cast(cython.int, self.n_pending)
         one: cython.double = 1.0
@@ -411,7 +411,7 @@ class Ring(Stateful):
         self.count = self.start = 0
 
     def slot(self, i):
-        """Where the i-th oldest row is kept."""
+        """The place of the i-th oldest row."""
         i += self.start
         return i - self.capacity if i >= self.capacity else i
 

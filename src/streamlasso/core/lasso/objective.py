@@ -133,7 +133,7 @@ class Objective(Stateful):
     # --- the rows -----------------------------------------------------------------------------------------------
 
     def absorb(self, x, y, weight):
-        """Take a row in, and out of a full window the oldest."""
+        """Take a row in; if the window is full, take its oldest row out."""
         self._grow_unit()
         weight *= self.unit
         self.scaler.add(x, y, weight)
@@ -144,7 +144,7 @@ class Objective(Stateful):
         return 0
 
     def _grow_unit(self):
-        """The newest row weighs more where all older ones should fade; before that overflows, all are scaled back."""
+        """Weigh the next row more, instead of all older ones less; scale all weights back before they overflow."""
         if self.n_seen == 0:
             return
         self.unit /= self.decay
@@ -183,7 +183,7 @@ class Objective(Stateful):
         return 0
 
     def _expel_oldest(self):
-        """Subtract the oldest row, or rebuild the sums without it where subtraction would leave little but rounding."""
+        """Subtract the oldest row, or rebuild the sums without it if subtraction would leave rounding errors."""
         slot: cython.Py_ssize_t = self.ring.slot(0)
         folded: cython.bint = self.ring.count > self.n_whole
         weight: cython.double = self.ring.weight[slot]
@@ -203,7 +203,7 @@ class Objective(Stateful):
             self._rebuild()
 
     def _rebuild(self):
-        """The sums anew from the rows of the window: what was added and taken out again leaves no trace."""
+        """Compute the sums again from the rows of the window, without the rounding errors of past rows."""
         i: cython.Py_ssize_t
         slot: cython.Py_ssize_t
         self.scaler.clear()
@@ -327,7 +327,7 @@ class Objective(Stateful):
         self.norm = sqrt(self.norm * self.scaler.weight)
 
     def _penalised(self):
-        """Is any penalised feature active?"""
+        """Whether any penalised feature is active."""
         i: cython.Py_ssize_t
         for i in range(self.active.k):
             if self.v[self.active.members[i]] > 0.0:
@@ -335,7 +335,7 @@ class Objective(Stateful):
         return False
 
     def _enter_first(self, m):
-        """The first feature to enter as lam falls from lam_max joins the factor, for the derivative only."""
+        """Add the first feature to enter as lam falls from lam_max to the factor, for the derivative only."""
         first: cython.Py_ssize_t = self._first_to_enter(self.active.g)
         if first < 0 or not self.active.append(m, first):
             return False
@@ -360,7 +360,7 @@ class Objective(Stateful):
         return 0
 
     def solve(self, lam):
-        """The minimiser at lam; returns the solver's word on how it went."""
+        """Find the minimiser at lam; returns the status."""
         return 0
 
     # --- for checkpoints ----------------------------------------------------------------------------------------
@@ -385,7 +385,7 @@ class Objective(Stateful):
         tape.n_seen = n_seen
 
     def _numbers(self, tape):
-        """Those of STATE that follow the counts."""
+        """Show the tape the arrays of STATE that follow the counts."""
         unit: cython.double
         tape.doubles(self.v, self.p, PENALTY)
         tape.doubles(self.size, self.p, FINITE)
@@ -422,7 +422,7 @@ class LeastSquares(Objective):
         return 0
 
     def _enter(self, x, y, weight, target, curvature):
-        """A row enters S and c with this target and curvature; a window keeps it, to take it out again."""
+        """Add a row to S and c with this target and curvature; a window keeps it to take it out later."""
         slot: cython.Py_ssize_t
         self.actives.absorb(self.moments.add(x, target, curvature), 1.0)
         if self.window > 0:
@@ -445,7 +445,7 @@ class LeastSquares(Objective):
         return 0
 
     def _tolerate(self, active):
-        """The largest violations that count as none."""
+        """Write the tolerance of each condition."""
         j: cython.Py_ssize_t
         share: cython.double = TOLERANCE * sqrt(max(self.moments.target_scatter, 0.0)) * sqrt(self.scaler.weight)
         for j in range(self.p):

@@ -49,11 +49,11 @@ class Factor(Stateful):
         free(self.d)
 
     def _make_room(self, k):
-        """For k members, and some more; most blocks stay much smaller than p. False where there is no memory."""
+        """Make room for k members and some more: most blocks stay much smaller than p. False if there is no memory."""
         return k <= self.room or self._change_room(min(self.p + 2, max(k, self.room + max(self.room // 4, 4))))
 
     def _change_room(self, room):
-        """For so many members, and not more; False, and no change, where there is no memory."""
+        """Make room for exactly so many members; False, and no change, if there is no memory."""
         i: cython.Py_ssize_t
         kept: cython.Py_ssize_t = min(self.k, self.room)
         d: cython.p_double = cython.cast(cython.p_double, malloc((room + 2) * room * cython.sizeof(cython.double)))
@@ -69,13 +69,13 @@ class Factor(Stateful):
         return True
 
     def give_back(self):
-        """The memory of D and U, which are made anew before they are used; the members stay listed."""
+        """Free D and U, which must be made again before they are used; the members stay listed."""
         free(self.d)
         self.d = cython.NULL
         self.room = 0
 
     def scale(self, factor):
-        """H_A times factor."""
+        """Multiply H_A by a factor."""
         i: cython.Py_ssize_t
         for i in range(self.k if self.k <= self.room else 0):
             self.d[i] *= factor
@@ -203,7 +203,7 @@ class Factor(Stateful):
             i += 1
 
     def _travel_factor(self, tape):
-        """D, then the rows of U right of the diagonal; how many there are is known by then."""
+        """Show the tape D, then the rows of U right of the diagonal; `n_rows` must be known."""
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t = tape.n_rows
         if k == 0:

@@ -1,5 +1,5 @@
 # cython: language_level=3
-"""The loops that everything dense is made of; what each of them does is said in the C files."""
+"""The loops that everything dense is made of. The C files say what each of them does."""
 
 
 cdef extern from "fours.h":

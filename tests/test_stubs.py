@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).with_name("typed_user.py")
 EXPECTED = re.compile(
     r"""\.(__(reduce|setstate)_cython__|__test__|__pyx_capi__|logit|xlogy)\ is\ not\ present\ in\ stub
     |Engine\.(lam_max|effective_size)\ is\ not\ present\ at\ runtime
-    |^streamlasso\.(core|network\.neighbourhoods|keyed\.packed_models|model\.competition)\..*
+    |^streamlasso\.(core|network\.neighbourhoods|keyed\.pooling|model\.competition)\..*
         \ is\ not\ present\ in\ stub""",
     re.VERBOSE,
 )

@@ -97,35 +97,34 @@ def test_predicting_learns_nothing_and_each_row_is_the_next():
 # --- the pooled model ---------------------------------------------------------------------------------------------
 
 
-def test_own_and_pooled_compete():
-    """Each row anew, from the two predictions: the rule of `keyed/packed_models.py`, in Python."""
-    X, y, keys = table(n=150)
-    keyed = KeyedRegressor(RAPRegressor(tuner=LogRMS()))
-    predicted = keyed.progressive(X, y, keys)
-    pooled = progressive(RAPRegressor(tuner=LogRMS()), X, y)["prediction"]
-    for key in range(KEYS):
-        own = np.flatnonzero(keys == key)
-        alone = progressive(RAPRegressor(tuner=LogRMS()), X[own], y[own])["prediction"]
-        w, noise, seen, shift, curvature = np.array([0.0, 1.0, 0.0]), 0.0, 0.0, 0.0, 0.0
-        for t, i in enumerate(own):
-            three = np.array([alone[t], pooled[i], pooled[i] + shift])
-            eta = w @ three
-            assert predicted[i] == pytest.approx(eta, rel=1e-9, abs=1e-9)
-            if t == 0:
-                w = np.array([0.0, 0.5, 0.5])
-            else:
-                seen = 0.98 * seen + 1
-                deviance = (y[i] - eta) ** 2
-                noise += ((min(deviance, 12 * noise) if noise > 0 else deviance) - noise) / seen
-                loss = (y[i] - three) ** 2 / (2 * noise)
-                w = w * np.exp(-np.minimum(loss - loss.min(), 6.0))
-                w = w / w.sum()
-                w = (1 - 1e-4) * w + 1e-4 / 3 if t > 10 else w
-            if t == 10:
-                w = 0.75 * w + 0.25 * np.array([1.0, 0.0, 0.0])
-            curvature = 0.99 * curvature + 1.0
-            shift += (y[i] - pooled[i] - shift) / (1.0 + curvature)
-        assert keyed.weight(key) == pytest.approx(w[0], rel=1e-9)
+def mean_squared_errors(X, y, keys):
+    model = RAPRegressor(tuner=LogRMS())
+    keyed = KeyedRegressor(model)
+    predicted = {
+        "keyed": keyed.progressive(X, y, keys),
+        "own": KeyedRegressor(model, pooled=False).progressive(X, y, keys),
+        "pooled": progressive(RAPRegressor(tuner=LogRMS()), X, y)["prediction"],
+    }
+    return keyed, {name: np.mean((y - found)[50:] ** 2) for name, found in predicted.items()}
+
+
+@pytest.mark.parametrize("slope", [1.0, -1.0], ids=["alike", "opposite"])
+def test_a_key_predicts_as_well_as_the_better_of_own_and_pooled(slope):
+    rng = np.random.default_rng(1)
+    X, keys = rng.normal(size=(3000, 6)), rng.integers(2, size=3000)
+    y = np.where(keys == 0, 1.0, slope) * X.sum(axis=1) + rng.normal(size=3000)
+    keyed, loss = mean_squared_errors(X, y, keys)
+    assert loss["keyed"] <= 1.02 * min(loss["own"], loss["pooled"])
+    assert (keyed.weight(0) > 0.9) == (slope < 0)
+
+
+def test_the_pooled_model_is_shifted_to_the_level_of_a_key():
+    """Few rows of each of many keys that differ by their level alone, which neither model knows."""
+    rng = np.random.default_rng(2)
+    X, keys = rng.normal(size=(1500, 6)), rng.integers(60, size=1500)
+    y = 3 * rng.normal(size=60)[keys] + X.sum(axis=1) + rng.normal(size=1500)
+    _, loss = mean_squared_errors(X, y, keys)
+    assert loss["keyed"] < 0.8 * min(loss["own"], loss["pooled"])
 
 
 def test_a_new_key_predicts_with_the_pooled_model():

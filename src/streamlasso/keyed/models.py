@@ -14,7 +14,7 @@ import numpy as np
 from streamlasso.core.model import Engine, unpacked
 from streamlasso.estimators.base import Rows
 from streamlasso.keyed.groups import Groups
-from streamlasso.keyed.packed_models import PackedModels, mirrored, own_weight, split
+from streamlasso.keyed.packed_models import PackedModels
 from streamlasso.keyed.spill import Spill
 
 #: Fewer rows than this are not worth handing to a second thread.
@@ -157,12 +157,8 @@ class Models:
 
     def _grown(self, data: bytes, place: int) -> bytes:
         """The numbers of this place, which may have fewer features, with as many as there are now."""
-        width, like = int(self._width[place]), self.stores[0].engines[0]
-        if width == self.n_features or not data:
-            return data
-        gate, state = split(data)
-        settings = {**like.settings, "penalty_factor": like.settings["penalty_factor"][:width]}
-        return gate + unpacked(type(like), width, settings, state).grown(self.n_features).pack()
+        width = int(self._width[place])
+        return data if width == self.n_features or not data else self.stores[0].grown(data, width)
 
     def with_classes(self, n_learners: int) -> Models:
         """The same keys with more classes, in the order of `estimators/multiclass.py`.
@@ -172,13 +168,9 @@ class Models:
         new = Models(self.stores[0].engines[0], n_learners, self.max_keys, self._n_workers)
         for key in self.places:
             old = self.packed(key)
-            old = [self._mirrored(old[0]), *old] if len(old) == 1 else old
+            old = [self.stores[0].exchanged(old[0]), *old] if len(old) == 1 else old
             new.put(key, old + [b""] * (n_learners - len(old)))
         return new
-
-    def _mirrored(self, data: bytes) -> bytes:
-        gate, state = split(data)
-        return mirrored(gate) + self.engine(state).mirrored().pack() if data else data
 
     # --- one key ----------------------------------------------------------------------------------------------------
 
@@ -205,7 +197,7 @@ class Models:
 
     def weight(self, key: Hashable) -> float:
         """The weight of a key's own models in its predictions."""
-        return float(np.mean([own_weight(data) for data in self.packed(key)]))
+        return float(np.mean([self.stores[0].own_weight(data) for data in self.packed(key)]))
 
     def put(self, key: Hashable, data: list[bytes]) -> None:
         """A model for a new key."""

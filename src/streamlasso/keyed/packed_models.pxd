@@ -3,22 +3,13 @@ cimport cython
 from streamlasso.core.model cimport Engine
 from streamlasso.core.base.buffers cimport Pointers
 from streamlasso.core.base.tape cimport Tape
-from streamlasso.families.base cimport Family
-
-#: What stands before the state of a model: the weights of the three that compete, the noise that their losses are
-#: measured in, and the shift of the pooled model to this key's level with the curvature that it was found with.
-cdef enum:
-    OWN, POOLED, SHIFTED, N_COMPETING
-    NOISE = 3
-    NOISE_WEIGHT, SHIFT, CURVATURE, N_GATE
+from streamlasso.keyed.pooling cimport Pooling
 
 
 @cython.final
 cdef class PackedModels:
     cdef readonly list engines
-    cdef Pointers each, tapes
-    cdef Family family
-    cdef bint scaled
+    cdef Pointers each, tapes, poolings
     cdef bytes fresh
     cdef char* fresh_at
     cdef Py_ssize_t fresh_size
@@ -32,21 +23,17 @@ cdef class PackedModels:
     cdef Py_ssize_t* held
 
     cdef int _learn(
-        self, Engine engine, Tape tape, Py_ssize_t place, Py_ssize_t n, const Py_ssize_t* rows, const double* X,
+        self, Engine engine, Tape tape, Pooling pooling, Py_ssize_t place, Py_ssize_t n, const Py_ssize_t* rows, const double* X,
         const double* y, const double* w, const double* pooled, double* etas
     ) except -1 nogil
     cdef int _predict(
-        self, Engine engine, Tape tape, Py_ssize_t place, Py_ssize_t n, const Py_ssize_t* rows, const double* X,
+        self, Engine engine, Tape tape, Pooling pooling, Py_ssize_t place, Py_ssize_t n, const Py_ssize_t* rows, const double* X,
         const double* pooled, double* etas
     ) except -1 nogil
-    cdef int _take_out(self, Engine engine, Tape tape, Py_ssize_t place, double* gate) except -1 nogil
-    cdef int _put_back(self, Engine engine, Tape tape, Py_ssize_t place, const double* gate) except -1 nogil
+    cdef int _take_out(self, Engine engine, Tape tape, Pooling pooling, Py_ssize_t place) except -1 nogil
+    cdef int _put_back(self, Engine engine, Tape tape, Pooling pooling, Py_ssize_t place) except -1 nogil
     cdef int _start(self, Py_ssize_t worker) except -1
     cdef int _refuse_at_work(self) except -1
     cdef int _stop(self, Py_ssize_t worker) except -1
     cdef void _keep(self, Py_ssize_t place, char* there, Py_ssize_t size) noexcept nogil
     cdef void _drop(self, Py_ssize_t place) noexcept nogil
-    cdef int _judge(self, double* gate, double y, double weight, double own, double pooled) except -1 nogil
-    cdef int _measure_noise(self, double* gate, double deviance) except -1 nogil
-    cdef int _shift(self, double* gate, double y, double weight, double pooled) except -1 nogil
-    cdef double _excess(self, double y, double eta, double least) except? -1 nogil

@@ -5,73 +5,29 @@ To learn or predict the rows of a model its numbers are copied to an engine, and
 scratch space is not kept for every model, and a model takes no more memory than its state. The largest array of a
 single model, S, stays where it is (`Tape.lent`): a row reads a part of it.
 
-**Own and pooled.** Beside the models of the keys there is one that sees all rows. For each key three predictions
-compete: that of its own model, that of the pooled model, and that of the pooled model shifted to the level of this key,
-
-    eta = w_own eta_own + w_pooled eta_pooled + w_shifted (eta_pooled + b)
-
-As in `dispersion.py` losses are measured in units of the noise, no row moves the odds by more than ODDS_CAP, and a
-little is shared back after each row:
-
-    w_c <- w_c exp(-l_c), normalised;        w_c <- (1 - SHARE) w_c + SHARE / 3
-
-The shift takes a Newton step on each row's loss, from a prior worth one row at 0, and forgets:
-
-    H <- SHIFT_DECAY H + loss''(eta_pooled + b),        b <- b - loss'(eta_pooled + b) / (1 + H)
-
-A key that has seen no row has the pooled model alone; its own model, which is empty for its first rows, competes after
-them.
+Beside the models of the keys there is one that sees all rows; `pooling.py` says how they predict together.
 """
 
 import cython
 import numpy as np
 from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from cython.cimports.libc.math import exp, fabs, isfinite
 from cython.cimports.libc.stdlib import free, malloc, realloc
-from cython.cimports.libc.string import memcpy, memset
+from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.base.buffers import Pointers
-from cython.cimports.streamlasso.core.base.checks import FIRST_ROWS, weight_of
+from cython.cimports.streamlasso.core.base.checks import weight_of
 from cython.cimports.streamlasso.core.base.record import Record
 from cython.cimports.streamlasso.core.base.tape import Tape
 from cython.cimports.streamlasso.core.model import Engine
+from cython.cimports.streamlasso.keyed.pooling import Pooling
 
 from streamlasso.core.base.state import NoRoom
-
-#: The weight of a key's own model when it enters, and what is shared back.
-PRIOR = cython.declare(cython.double, 0.25)
-SHARE = cython.declare(cython.double, 1e-4)
-SHIFT_DECAY = cython.declare(cython.double, 0.99)
-#: As in `dispersion.py`.
-ODDS_CAP = cython.declare(cython.double, 6.0)
-NOISE_DECAY = cython.declare(cython.double, 0.98)
-#: Beyond this the exponential of eta is not a number.
-FARTHEST = cython.declare(cython.double, 700.0)
+from streamlasso.core.model import unpacked
+from streamlasso.families import Gaussian
 
 #: A model that grows gets memory for this share more than it needs.
 SLACK = cython.declare(cython.Py_ssize_t, 16)
-HEAD = cython.declare(cython.Py_ssize_t, N_GATE * cython.sizeof(cython.double))
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _combined(gate: cython.p_double, own: cython.double, pooled: cython.double) -> cython.double:
-    """The average; of the pooled predictions alone where a key's own is no number."""
-    eta: cython.double = pooled + gate[SHIFTED] * gate[SHIFT]
-    if gate[OWN] > 0.0 and isfinite(own):
-        eta += gate[OWN] * (own - pooled)
-    return eta
-
-
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _enter(gate: cython.p_double) -> cython.void:
-    """A key's own model competes from now on."""
-    c: cython.Py_ssize_t
-    for c in range(N_COMPETING):
-        gate[c] *= 1.0 - PRIOR
-    gate[OWN] = PRIOR
+#: What stands before the state of a model: that of its `Pooling`.
+HEAD = cython.declare(cython.Py_ssize_t, len(Pooling(Gaussian()).pack()))
 
 
 @cython.cclass
@@ -83,10 +39,9 @@ class PackedModels:
         self.engines = list(engines)
         self.each = Pointers(self.engines)
         self.tapes = Pointers([Tape() for _ in self.engines])
-        self.family = first.family
-        self.scaled = self.family.has_scale
+        self.poolings = Pointers([Pooling(first.settings["family"]) for _ in self.engines])
         self.p = first.p
-        self.fresh = first.pack()
+        self.fresh = Pooling(first.settings["family"]).pack() + first.pack()
         self.fresh_at = PyBytes_AS_STRING(self.fresh)
         self.fresh_size = len(self.fresh)
         self.n_places = self.room = 0
@@ -161,6 +116,7 @@ class PackedModels:
                         self._learn(
                             cython.cast(Engine, self.each.at[worker]),
                             cython.cast(Tape, self.tapes.at[worker]),
+                            cython.cast(Pooling, self.poolings.at[worker]),
                             places[g],
                             first[g + 1] - first[g],
                             cython.address(order[first[g]]),
@@ -194,6 +150,7 @@ class PackedModels:
                         self._predict(
                             cython.cast(Engine, self.each.at[0]),
                             cython.cast(Tape, self.tapes.at[0]),
+                            cython.cast(Pooling, self.poolings.at[0]),
                             places[g],
                             first[g + 1] - first[g],
                             cython.address(order[first[g]]),
@@ -204,116 +161,52 @@ class PackedModels:
         finally:
             self._stop(0)
 
-    def _learn(self, engine, tape, place, n, rows, X, y, w, pooled, etas):
+    def _learn(self, engine, tape, pooling, place, n, rows, X, y, w, pooled, etas):
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
         weight: cython.double
         record: Record
-        gate: cython.double[N_GATE]
-        self._take_out(engine, tape, place, gate)
+        self._take_out(engine, tape, pooling, place)
         for k in range(n):
             i = rows[k]
             weight = weight_of(w, i)
             n_seen: cython.Py_ssize_t = engine.n_seen
             engine.step(1, X + i * self.p, y + i, cython.address(weight), cython.address(record))
-            if pooled == cython.NULL:
-                etas[i] = record.eta
-                continue
-            etas[i] = _combined(gate, record.eta, pooled[i])
-            if weight > 0.0:
-                if n_seen > 0:
-                    self._judge(gate, y[i], weight, record.eta, pooled[i])
-                else:
-                    gate[POOLED] = gate[SHIFTED] = 0.5
-                if n_seen == FIRST_ROWS:
-                    _enter(gate)
-                self._shift(gate, y[i], weight, pooled[i])
-        self._put_back(engine, tape, place, gate)
+            etas[i] = record.eta
+            if pooled != cython.NULL:
+                etas[i] = pooling.combined(record.eta, pooled[i])
+                if weight > 0.0:
+                    pooling.see(n_seen, y[i], weight, record.eta, pooled[i])
+        self._put_back(engine, tape, pooling, place)
         return 0
 
-    def _predict(self, engine, tape, place, n, rows, X, pooled, etas):
+    def _predict(self, engine, tape, pooling, place, n, rows, X, pooled, etas):
         i: cython.Py_ssize_t
         k: cython.Py_ssize_t
-        gate: cython.double[N_GATE]
-        self._take_out(engine, tape, place, gate)
+        self._take_out(engine, tape, pooling, place)
         for k in range(n):
             i = rows[k]
             etas[i] = engine.eta_at(X + i * self.p)
             if pooled != cython.NULL:
-                etas[i] = _combined(gate, etas[i], pooled[i])
+                etas[i] = pooling.combined(etas[i], pooled[i])
         return 0
-
-    def _judge(self, gate, y, weight, own, pooled):
-        """The weights after a row."""
-        c: cython.Py_ssize_t
-        total: cython.double = 0.0
-        lowest: cython.double
-        loss: cython.double[N_COMPETING]
-        least: cython.double = self.family.loss_at(y, self.family.best_eta(y, -FARTHEST, FARTHEST))
-        self._measure_noise(gate, 2.0 * self._excess(y, _combined(gate, own, pooled), least))
-        if not gate[NOISE] > 0.0:
-            return 0
-        loss[OWN] = self._excess(y, own, least) / gate[NOISE]
-        loss[POOLED] = self._excess(y, pooled, least) / gate[NOISE]
-        loss[SHIFTED] = self._excess(y, pooled + gate[SHIFT], least) / gate[NOISE]
-        lowest = min(loss[OWN], min(loss[POOLED], loss[SHIFTED]))
-        for c in range(N_COMPETING):
-            gate[c] *= exp(-weight * min(loss[c] - lowest, ODDS_CAP))
-            total += gate[c]
-        for c in range(N_COMPETING):
-            gate[c] = gate[c] / total
-        if gate[OWN] > 0.0:
-            for c in range(N_COMPETING):
-                gate[c] = (1.0 - SHARE) * gate[c] + SHARE / N_COMPETING
-        return 0
-
-    def _measure_noise(self, gate, deviance):
-        if not self.scaled:
-            gate[NOISE] = 1.0
-            return 0
-        if gate[NOISE] > 0.0:
-            deviance = min(deviance, 2.0 * ODDS_CAP * gate[NOISE])
-        gate[NOISE_WEIGHT] = NOISE_DECAY * gate[NOISE_WEIGHT] + 1.0
-        gate[NOISE] += (deviance - gate[NOISE]) / gate[NOISE_WEIGHT]
-        return 0
-
-    def _shift(self, gate, y, weight, pooled):
-        """The level of this key."""
-        eta: cython.double = pooled + gate[SHIFT]
-        step: cython.double
-        gate[CURVATURE] = SHIFT_DECAY * gate[CURVATURE] + weight * self.family.curvature_at(y, eta)
-        step = weight * self.family.slope_at(y, eta) / (1.0 + gate[CURVATURE])
-        if isfinite(step):
-            gate[SHIFT] -= step
-        return 0
-
-    def _excess(self, y, eta, least):
-        """The loss less the least that there is; large where eta is no number."""
-        loss: cython.double
-        if not isfinite(eta):
-            return LARGE
-        loss = self.family.loss_at(y, eta) - least
-        return min(max(loss, 0.0), LARGE)
 
     # --- numbers ----------------------------------------------------------------------------------------------------
 
-    def _take_out(self, engine, tape, place, gate):
+    def _take_out(self, engine, tape, pooling, place):
         """To the engine."""
-        if self.size[place] == 0:
-            memset(gate, 0, HEAD)
-            gate[POOLED] = 1.0
-            tape.lends = False
-            engine.read(tape, self.fresh_at, self.fresh_size)
-        else:
-            tape.lends = engine.in_place
-            memcpy(gate, self.at[place], HEAD)
-            engine.read(tape, self.at[place] + HEAD, self.size[place] - HEAD)
+        new: cython.bint = self.size[place] == 0
+        start: cython.p_char = self.fresh_at if new else self.at[place]
+        size: cython.Py_ssize_t = self.fresh_size if new else self.size[place]
+        tape.lends = engine.in_place and not new
+        pooling.read(tape, start, HEAD)
+        engine.read(tape, start + HEAD, size - HEAD)
         if tape.lacks:
             with cython.gil:
                 raise MemoryError
         return 0
 
-    def _put_back(self, engine, tape, place, gate):
+    def _put_back(self, engine, tape, pooling, place):
         """Where they were before, if there is room: most models stay about as large as they are."""
         size: cython.Py_ssize_t
         before: cython.p_char = self.at[place]
@@ -330,7 +223,7 @@ class PackedModels:
             engine.write(tape, there + HEAD, size - HEAD)
             self._keep(place, there, size + size // SLACK)
         self.size[place] = HEAD + tape.at
-        memcpy(self.at[place], gate, HEAD)
+        pooling.write(tape, self.at[place], HEAD)
         return 0
 
     def _keep(self, place, there, size):
@@ -359,7 +252,7 @@ class PackedModels:
         self._refuse_place(place)
         self._refuse_at_work()
         if len(data) > 0:
-            self._refuse_gate(data)
+            self._pooling(data)
             engine: Engine = self.engines[0]
             engine.refuse_unfit(data[HEAD:])
             there: cython.p_char = cython.cast(cython.p_char, malloc(len(data)))
@@ -380,7 +273,31 @@ class PackedModels:
     def state_of(self, place: cython.Py_ssize_t):
         """What `Engine.unpack` takes, and the weight against the pooled model."""
         data = self.packed(place)
-        return data[HEAD:] or self.fresh, own_weight(data)
+        return (data or self.fresh)[HEAD:], self.own_weight(data)
+
+    def own_weight(self, data: bytes):
+        """The weight of a key's own model in what `packed` gave."""
+        return self._pooling(data).own_weight if data else 0.0
+
+    def exchanged(self, data: bytes):
+        """What `packed` gave, of the same key with the two classes exchanged."""
+        if not data:
+            return data
+        engine: Engine = self.engines[0]
+        pooling = self._pooling(data)
+        pooling.exchange_classes()
+        return pooling.pack() + unpacked(type(engine), self.p, engine.settings, data[HEAD:]).mirrored().pack()
+
+    def grown(self, data: bytes, n_features):
+        """What `packed` gave of a model with fewer features, with as many as there are here."""
+        engine: Engine = self.engines[0]
+        settings = {**engine.settings, "penalty_factor": engine.settings["penalty_factor"][:n_features]}
+        return data[:HEAD] + unpacked(type(engine), n_features, settings, data[HEAD:]).grown(self.p).pack()
+
+    def _pooling(self, data):
+        pooling: Pooling = Pooling(cython.cast(Engine, self.engines[0]).settings["family"])
+        pooling.unpack(data[:HEAD])
+        return pooling
 
     @property
     def n_bytes(self):
@@ -414,39 +331,5 @@ class PackedModels:
         if not 0 <= place < self.n_places:
             raise IndexError(f"place {place} of {self.n_places}")
 
-    def _refuse_gate(self, data):
-        i: cython.Py_ssize_t
-        total: cython.double = 0.0
-        right: cython.bint = True
-        gate: cython.double[N_GATE]
-        if len(data) < HEAD:
-            raise ValueError("numbers are missing")
-        memcpy(gate, PyBytes_AS_STRING(data), HEAD)
-        for i in range(N_GATE):
-            right = right and isfinite(gate[i]) and (i == SHIFT or gate[i] >= 0.0)
-        for i in range(N_COMPETING):
-            total += gate[i]
-        if not (right and fabs(total - 1.0) < 1e-6):
-            raise ValueError("the weights of own and pooled models are no weights")
 
-
-def split(data: bytes):
-    """Of what `packed` gives, the weights against the pooled model, and the state of a key's own."""
-    return data[:HEAD], data[HEAD:]
-
-
-def mirrored(gate: bytes):
-    """The weights of the same key with the two classes exchanged."""
-    numbers = np.frombuffer(gate).copy()
-    numbers[SHIFT] *= -1.0
-    return numbers.tobytes()
-
-
-def own_weight(data: bytes):
-    """The weight of a key's own model."""
-    return float(np.frombuffer(data, count=N_GATE)[OWN]) if data else 0.0
-
-
-#: A loss that is worse than any.
-LARGE = cython.declare(cython.double, 1e300)
 _NOTHING = np.zeros(1)

@@ -15,5 +15,6 @@ cdef class Hedge(Stateful):
     cdef double* factor
 
     cdef void update(self, const double* loss) noexcept nogil
+    cdef void admit(self, Py_ssize_t k, double weight) noexcept nogil
     cdef void _use(self) noexcept nogil
     cdef double average(self, const double* x) noexcept nogil

@@ -82,6 +82,15 @@ class Hedge(Stateful):
             w[k] = (1.0 - self.share) * w[k] / total + self.share * self.prior[k]
         self._use()
 
+    def admit(self, k, weight):
+        """Prediction k begins to compete, with this weight."""
+        j: cython.Py_ssize_t
+        left: cython.double = (1.0 - weight) / max(1.0 - self.w[k], 1e-300)
+        for j in range(self.n):
+            self.w[j] *= left
+        self.w[k] = weight
+        self._use()
+
     def _use(self):
         """Where nothing leaks, all is used."""
         k: cython.Py_ssize_t

@@ -1,7 +1,9 @@
 """Penalties that are asked for value, prox and dual norm, as a user writes them: they go through every face."""
 
 import pickle
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,30 +16,9 @@ from streamlasso.penalties import Penalty
 from streamlasso.river import RAPRegressor as RiverRegressor
 from streamlasso.tuners import SGD, Fixed, LogRMS
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "extend"))
 
-@dataclass(frozen=True)
-class GroupLasso(Penalty):
-    """sum_g w_g |u_g|, with w_g the root of the group's size; features that are in no group are groups of one."""
-
-    groups: tuple[tuple[int, ...], ...]
-
-    def _all(self, u):
-        grouped = {j for group in self.groups for j in group}
-        return [list(group) for group in self.groups] + [[j] for j in range(len(u)) if j not in grouped]
-
-    def value(self, u):
-        return sum(np.sqrt(len(g)) * np.linalg.norm(u[g]) for g in self._all(u))
-
-    def prox(self, u, step):
-        out = np.zeros_like(u)
-        for g in self._all(u):
-            norm = np.linalg.norm(u[g])
-            if norm > step * np.sqrt(len(g)):
-                out[g] = (1 - step * np.sqrt(len(g)) / norm) * u[g]
-        return out
-
-    def dual_norm(self, g):
-        return max(np.linalg.norm(g[group]) / np.sqrt(len(group)) for group in self._all(g))
+from group_penalty import GroupLasso
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,8 @@ class Family(Part):
     has_scale = True
     #: Whether responses are 0 or 1, so that their mean is a probability; all others have quantiles.
     binary = False
+    #: Whether any number of sparse features can be learnt with it (`streamlasso.wide`).
+    goes_wide = False
     #: No response is lower.
     lowest = -np.inf
     #: Whether responses are whole numbers.

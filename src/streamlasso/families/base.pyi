@@ -16,6 +16,7 @@ class Family(Part):
     deviance_name: ClassVar[str | None]
     has_scale: ClassVar[bool]
     binary: ClassVar[bool]
+    goes_wide: ClassVar[bool]
     lowest: ClassVar[float]
     whole: ClassVar[bool]
     quadratic: ClassVar[bool]

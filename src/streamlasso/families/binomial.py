@@ -23,6 +23,7 @@ class Binomial(Family):
 
     compiled = True
     name = "binomial"
+    goes_wide = True
     response = "a share"
     loss_name = "log loss"
     has_scale = False

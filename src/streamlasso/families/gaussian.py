@@ -17,6 +17,7 @@ class Gaussian(Family):
 
     compiled = True
     name = "gaussian"
+    goes_wide = True
     loss_name = "half squared error"
     quadratic = True
 

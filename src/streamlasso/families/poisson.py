@@ -27,6 +27,7 @@ class Poisson(Family):
 
     compiled = True
     name = "poisson"
+    goes_wide = True
     response = "a count"
     loss_name = "Poisson loss"
     lowest = 0.0

@@ -125,7 +125,8 @@ class Options:
     @property
     def may_be_wide(self) -> bool:
         """Whether the learner for any number of features has all that the options ask for."""
-        return self.tuner == "mixture" and self.memory is None and self.key is None and self.family != "gamma"
+        fits = self.family not in FAMILIES or FAMILIES[self.family].goes_wide
+        return self.tuner == "mixture" and self.memory is None and self.key is None and fits
 
     def sparse_columns(self) -> list[SparseColumn]:
         """Columns of many features."""

@@ -11,11 +11,10 @@ from streamlasso import checkpoint
 from streamlasso._files import write_whole
 from streamlasso.core.sparse.model import Wide
 from streamlasso.estimators.multiclass import N_RECENT, n_models
-from streamlasso.families import Family
+from streamlasso.families import FAMILIES, Family
 from streamlasso.settings import as_family
 from streamlasso.wide.named_models import named_bytes, named_model, restore_named
 from streamlasso.wide.packed import unpack
-from streamlasso.wide.parameters import FAMILIES
 
 #: The classes of `streamlasso.river` that load such a file, for classes and for numbers.
 CLASSIFIER, REGRESSOR = "river.WideClassifier", "river.WideRegressor"
@@ -30,8 +29,9 @@ class WideModels:
     """
 
     def __init__(self, family: str, key: bytes, n_classes: int = 2, settings: Mapping[str, Any] = SETTINGS) -> None:
-        if family not in ("binomial", *FAMILIES):
-            raise ValueError(f"--family {family} is not for so many features: use binomial, {' or '.join(FAMILIES)}")
+        wide = [word for word, each in FAMILIES.items() if each.goes_wide]
+        if family not in wide:
+            raise ValueError(f"--family {family} is not for so many features: use {', '.join(wide[1:])} or {wide[0]}")
         self.name, self.settings = family, dict(settings)
         self.key = np.frombuffer(key, dtype=np.uint64)
         self.models = [self._new() for _ in range(n_models(n_classes))]
@@ -42,7 +42,7 @@ class WideModels:
 
     @property
     def classes(self) -> bool:
-        return self.name == "binomial"
+        return FAMILIES[self.name].binary
 
     @property
     def n_seen_(self) -> int:

@@ -12,7 +12,7 @@ from streamlasso.estimators.turns import between_rows
 from streamlasso.estimators.validation import classes_of, named_classes, numbers_of, places_of
 from streamlasso.families import Binomial, Family
 from streamlasso.wide.base import WideEstimator
-from streamlasso.wide.parameters import ATTRIBUTES, METHOD, PARAMETERS, FamilyParameters, family_of
+from streamlasso.wide.parameters import ATTRIBUTES, FAMILIES, METHOD, PARAMETERS, FamilyParameters, family_of
 
 
 class WideClassifier(ClassifierMixin, WideEstimator):
@@ -118,7 +118,7 @@ class WideRegressor(FamilyParameters, RegressorMixin, WideEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self.family == "poisson"
+        tags.target_tags.positive_only = self.family in FAMILIES and self._family().lowest == 0.0
         return tags
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from streamlasso import families
 from streamlasso.core.sparse.model import ADMITTED_AT, EXPERTS, MOST
 from streamlasso.families import Family
 from streamlasso.settings import as_family
 
 #: The families that the engine is made for.
-FAMILIES = ("gaussian", "poisson")
+FAMILIES = tuple(word for word, family in families.FAMILIES.items() if family.goes_wide and not family.binary)
 
 PARAMETERS = """experts : {8, 16}, default=16
         How many experts compete. Eight take half of the memory and two thirds of the time, and predict a little worse

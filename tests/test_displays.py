@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from streamlasso import RAPClassifier, RAPRegressor, progressive, river
-from streamlasso.displays import CoefficientDisplay, LambdaPathDisplay
-from support.estimators import bits, labels, rows
+from streamlasso import RAPClassifier, RAPRegressor, river
+from streamlasso.displays import CoefficientDisplay
+from support.estimators import labels, rows
 from support.river import dicts, taught
 
 matplotlib.use("Agg")
@@ -111,43 +111,3 @@ def test_before_the_first_row():
     with pytest.raises(NotFittedError):
         CoefficientDisplay.from_estimator(RAPRegressor())
     assert drawn(CoefficientDisplay.from_estimator(river.RAPRegressor())) == {}
-
-
-# --- lam --------------------------------------------------------------------------------------------------------------
-
-
-def shown(values):
-    """What a logarithmic axis can show."""
-    return np.where(values > 0, values, np.nan)
-
-
-def test_the_lines_are_lam_and_lam_max_after_each_row():
-    X = framed()
-    trace = progressive(RAPRegressor(tuner="logrms"), X, response(X))
-    display = LambdaPathDisplay.from_trace(trace)
-    for line, values in zip(display.lines_, (trace.lam, trace.lam_max), strict=True):
-        np.testing.assert_array_equal(line.get_xdata(), trace.t)
-        np.testing.assert_array_equal(line.get_ydata(), shown(values))
-    assert display.ax_.get_yscale() == "log"
-    assert [text.get_text() for text in display.ax_.get_legend().get_texts()] == ["lam", "lam_max"]
-
-
-def test_several_classes_have_two_lines_each():
-    X = framed()
-    trace = progressive(RAPClassifier(), X, labels(X.to_numpy(), list("abc")))
-    display = LambdaPathDisplay.from_trace(trace)
-    assert len(display.lines_) == 6
-    np.testing.assert_array_equal(display.lines_[2].get_ydata(), shown(trace.lam[:, 1]))
-    words = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert words == ["lam [a]", "lam [b]", "lam [c]", "lam_max"]
-
-
-def test_from_estimator_learns_with_a_copy():
-    X = framed()
-    y, w = response(X), np.arange(len(X)) % 3
-    model = RAPRegressor(memory=0.95).partial_fit(X[:50], y[:50])
-    before = bits(model)
-    display = LambdaPathDisplay.from_estimator(model, X, y, w)
-    expected = progressive(RAPRegressor(memory=0.95), X, y, w)
-    np.testing.assert_array_equal(display.lines_[0].get_ydata(), shown(expected.lam))
-    assert bits(model) == before

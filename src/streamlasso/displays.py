@@ -1,4 +1,4 @@
-"""Pictures of a model in scikit-learn's convention: `Display.from_estimator(model)`, then `ax_` and `figure_`."""
+"""A picture of a model in scikit-learn's convention: `Display.from_estimator(model)`, then `ax_` and `figure_`."""
 
 from __future__ import annotations
 
@@ -6,36 +6,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from streamlasso._html import largest
-from streamlasso._progressive import progressive
 from streamlasso.report.colours import DARK, GREY, LIGHT
-from streamlasso.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-__all__ = ["CoefficientDisplay", "LambdaPathDisplay"]
+__all__ = ["CoefficientDisplay"]
 
 
-class _Display:
-    """A picture on one pair of axes."""
-
-    ax_: Axes
-    figure_: Figure | SubFigure
-
-    def _draw_on(self, ax: Axes | None) -> Axes:
-        if ax is None:
-            from matplotlib import pyplot
-
-            ax = pyplot.subplots()[1]
-        self.ax_, self.figure_ = ax, ax.figure
-        return ax
-
-
-class CoefficientDisplay(_Display):
+class CoefficientDisplay:
     """Bars of the largest coefficients of a sparse model, largest on top.
 
     Make it with `from_estimator`.
@@ -69,6 +51,9 @@ class CoefficientDisplay(_Display):
     >>> display.figure_.savefig("coefficients.png")  # doctest: +SKIP
     """
 
+    ax_: Axes
+    figure_: Figure | SubFigure
+
     def __init__(self, coef: np.ndarray, names: Sequence[str], title: str = "") -> None:
         self.coef, self.names, self.title = coef, names, title
 
@@ -96,7 +81,11 @@ class CoefficientDisplay(_Display):
 
     def plot(self, ax: Axes | None = None, *, most: int = 15) -> Self:
         """Draw on `ax`, or on a new figure."""
-        ax = self._draw_on(ax)
+        if ax is None:
+            from matplotlib import pyplot
+
+            ax = pyplot.subplots()[1]
+        self.ax_, self.figure_ = ax, ax.figure
         shown = largest(self.coef, most)[::-1]
         values = self.coef[shown]
         colors = [DARK if value > 0 else LIGHT for value in values]
@@ -109,81 +98,3 @@ class CoefficientDisplay(_Display):
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
         return self
-
-
-class LambdaPathDisplay(_Display):
-    """The penalty lam after each row, and lam_max, at which all coefficients are 0.
-
-    Make it with `from_trace` or `from_estimator`.
-
-    Parameters
-    ----------
-    t : ndarray of shape (n_rows,)
-        The numbers of the rows.
-    lam, lam_max : ndarray of shape (n_rows,) or (n_rows, n_classes)
-        After each row.
-    labels : sequence, default=()
-        The classes, where there are three or more.
-
-    Attributes
-    ----------
-    ax_, figure_ : Axes, Figure
-        Where it was drawn.
-    lines_ : list of Line2D
-        lam and lam_max, for each class in turn.
-
-    Examples
-    --------
-    >>> from streamlasso import RAPRegressor, progressive
-    >>> from streamlasso.displays import LambdaPathDisplay
-    >>> from streamlasso.simulate import simulate
-    >>> stream = simulate(0)
-    >>> trace = progressive(RAPRegressor(tuner="logrms"), stream.X, stream.y)
-    >>> display = LambdaPathDisplay.from_trace(trace)
-    >>> len(display.lines_), bool((display.lines_[0].get_ydata()[10:] == trace.lam[10:]).all())
-    (2, True)
-    """
-
-    def __init__(self, t: np.ndarray, lam: np.ndarray, lam_max: np.ndarray, labels: Sequence[Any] = ()) -> None:
-        self.t, self.lam, self.lam_max, self.labels = t, lam, lam_max, labels
-
-    @classmethod
-    def from_trace(cls, trace: Trace, *, ax: Axes | None = None) -> Self:
-        """Draw what `progressive` returned; of a mixture, the average lam."""
-        return cls(trace.t, trace.lam, trace.lam_max, trace.model_labels).plot(ax)
-
-    @classmethod
-    def from_estimator(cls, model: Any, X: Any, y: Any, sample_weight: Any = None, *, ax: Axes | None = None) -> Self:
-        """Learn the rows with a copy of the model that has its parameters and nothing else, and draw.
-
-        Parameters
-        ----------
-        model : RAPRegressor or RAPClassifier
-            Fitted or not; it is left alone.
-        X, y, sample_weight
-            As for `partial_fit`.
-        ax : matplotlib Axes, default=None
-            Where to draw. None makes a new figure.
-        """
-        return cls.from_trace(progressive(clone(model), X, y, sample_weight), ax=ax)
-
-    def plot(self, ax: Axes | None = None) -> Self:
-        """Draw on `ax`, or on a new figure."""
-        ax = self._draw_on(ax)
-        lams, most = (_positive(values).reshape(len(self.t), -1) for values in (self.lam, self.lam_max))
-        self.lines_ = []
-        for k in range(lams.shape[1]):
-            color = DARK if not self.labels else f"C{k}"
-            suffix = f" [{self.labels[k]}]" if self.labels else ""
-            self.lines_ += ax.plot(self.t, lams[:, k], color=color, label=f"lam{suffix}")
-            self.lines_ += ax.plot(self.t, most[:, k], color=color if suffix else GREY, linestyle="--", linewidth=1)
-        ax.plot([], [], color=GREY, linestyle="--", linewidth=1, label="lam_max")
-        ax.set(xlabel="row", ylabel="lam", yscale="log")
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=4)
-        return self
-
-
-def _positive(values: np.ndarray) -> np.ndarray:
-    """What a logarithmic axis can show."""
-    return np.where(values > 0, values, np.nan)

@@ -5,8 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from pyarrow import csv
 from streamlasso.cli import main
 from streamlasso.network import StreamingNetwork, live, read_networks
 from streamlasso.network.group import Group
+from streamlasso.network.imaging.folder_watch import FolderWatch
 from streamlasso.network.imaging.volumes import read_volume
 from streamlasso.network.live import MAX_PRINTED
 from support.scans import (
@@ -128,22 +127,20 @@ def test_problems_are_reported_and_the_scan_continues(scanner, capsys):
     assert any("volume 3 did not arrive" in note for note in notes)
 
 
-def test_a_file_written_in_pieces_is_waited_for(scanner):
+def test_a_file_written_in_pieces_is_waited_for(scanner, monkeypatch):
+    """A piece is written at every look at the folder."""
     scanner.put(1)
-    save_nifti(scanner.path / "second.nii", scanner.run[..., 1])
-    data = (scanner.path / "second.nii").read_bytes()
+    data = save_nifti(scanner.path / "second.nii", scanner.run[..., 1]).read_bytes()
+    pieces = iter([data[start : start + 200] for start in range(0, len(data), 200)])
+    wait = FolderWatch.wait
 
-    def write():
-        with open(scanner.incoming / "vol_0002.nii", "wb") as file:
-            for start in range(0, len(data), 200):
-                file.write(data[start : start + 200])
-                file.flush()
-                time.sleep(0.05)
+    def write_and_wait(watch):
+        with open(scanner.incoming / "vol_0002.nii", "ab") as file:
+            file.write(next(pieces, b""))
+        return wait(watch)
 
-    writer = threading.Thread(target=write)
-    writer.start()
+    monkeypatch.setattr(FolderWatch, "wait", write_and_wait)
     assert scanner.watch("--volumes", 2, "--idle", 20) == 0
-    writer.join()
     np.testing.assert_allclose(read_networks(scanner.out), scanner.expected((1, 2)), atol=1e-5)
 
 

@@ -13,8 +13,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from markdown_it import MarkdownIt
-
 from streamlasso import __version__
 from streamlasso._files import write_whole
 from streamlasso.report.colours import DARK, LIGHT, RED
@@ -138,6 +136,8 @@ def _one_line(value: Any) -> str:
 
 def rendered(markdown: str) -> str:
     """Our own Markdown as HTML; wide tables scroll."""
+    from markdown_it import MarkdownIt
+
     html = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
     return html.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
 

@@ -260,8 +260,8 @@ def _state(values: Any) -> State | None:
     """None for a page without any."""
     if values is None or values[0] is None:
         return None
-    settings, *parts, waiting, timer = values
-    return State(settings, *map(b64decode, parts), waiting, int(timer))
+    settings, models, marks, ids, waiting, timer = values
+    return State(settings, b64decode(models), b64decode(marks), b64decode(ids), waiting, int(timer))
 
 
 def _stored(state: State) -> tuple[Any, ...]:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+from pyarrow import feather, parquet
 
 from streamlasso._text import count, listed
-from streamlasso.data.sources.base import BadRows, distinct
-from streamlasso.data.sources.opening import open_source
+from streamlasso.data.sources.base import distinct
 
 SERIES_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".feather", ".arrow", ".npy", ".npz")
 #: Read if named, but not searched for in folders: most such files are notes.
@@ -197,11 +197,13 @@ def _read_table(path: Path) -> Series:
 
 def _arrow_columns(path: Path) -> dict[str, Sequence[Any]]:
     """The columns of a Parquet or Arrow file."""
+    read = parquet.read_table if path.suffix.lower() in (".parquet", ".pq") else feather.read_table
     try:
-        blocks = [block.rows for block in open_source(str(path), BadRows(on_error="stop")).blocks()]
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    table = pyarrow.Table.from_batches(blocks)
+        table = read(path)
+    except (pyarrow.ArrowInvalid, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise ValueError(f"{path} is damaged, or has another format than its name says ({error})") from error
     return {name: table[name].to_pylist() for name in table.column_names}
 
 
@@ -221,7 +223,8 @@ def _text_columns(path: Path) -> tuple[dict[str, Sequence[Any]], tuple[str, ...]
     for number, row in rows:
         if len(row) != width:
             raise ValueError(f"{path}, line {number:,}: {len(row)} fields, but the first line has {width}: fix it")
-    names, notes = _cells(remarks[0], delimiter) if remarks else [], ()
+    names = _cells(remarks[0], delimiter) if remarks else []
+    notes: tuple[str, ...] = ()
     if len(names) != width:
         has_names = _are_names(rows[0][1])
         names = rows.pop(0)[1] if has_names else list(numbered(width))

@@ -37,11 +37,12 @@ SMALL: dict[str, Any] = dict(fontsize="small", frameon=False)
 class Block(Protocol):
     """When a condition was shown."""
 
-    onset: float
-    condition: str
-
+    @property
+    def onset(self) -> float: ...
     @property
     def end(self) -> float: ...
+    @property
+    def condition(self) -> str: ...
 
 
 def warm_up(n: int) -> int:

@@ -118,7 +118,7 @@ def _draw(
 ) -> None:
     """The curves, and a band between the ends of the intervals, if there are any, which is added to the legend."""
     if ends is not None and summary.coverage is not None:
-        axes.fill_between(t, *ends, color=INTERVAL, linewidth=0)
+        axes.fill_between(t, ends[0], ends[1], color=INTERVAL, linewidth=0)
         entries.append((f"{share_of(summary.coverage)} interval", Patch(color=INTERVAL)))
     axes.plot(t, actual, **style)
     axes.plot(t, predicted, **PREDICTED)

@@ -135,7 +135,8 @@ def _leave_out_spikes(axes: Axes, values: np.ndarray) -> None:
 def _label_ends(axes: Axes, t: float, ends: list[tuple[float, str, str]]) -> None:
     """A name at the end of each curve, moved up, then down, as far as lines of text need."""
     ends, (low, high) = sorted(ends), axes.get_ylim()
-    step, places = (high - low) / 14, []
+    step = (high - low) / 14
+    places: list[float] = []
     for value, _, _ in ends:
         places.append(max(value, places[-1] + step if places else low))
     for i in reversed(range(len(places))):

@@ -390,7 +390,7 @@ def test_json_is_bounded_by_its_values(bounded, kind):
 def test_bodies_that_never_end_are_bounded_together(bounded):
     before, held = resident(bounded), []
     try:
-        for _ in range(12):
+        for _ in range(8):
             connection = socket.create_connection(("127.0.0.1", bounded.port), timeout=30)
             held.append(connection)
             head = LINE + b"Content-Type: application/json\r\nContent-Length: 16000000\r\n\r\n"

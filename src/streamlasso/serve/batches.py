@@ -53,7 +53,7 @@ class Batches(Generic[Kind]):
             self.task = asyncio.create_task(self._work())
         await request.future
         if request.problem is not None:
-            raise request.problem
+            raise request.problem.again()
         return request
 
     async def finish(self) -> None:

@@ -22,6 +22,10 @@ class Problem(Exception):
         super().__init__(detail)
         self.status, self.detail, self.more = status, detail, more
 
+    def again(self) -> Problem:
+        """The same without the frames in which it was raised: they hold the rows of the request."""
+        return Problem(self.status, self.detail, **self.more)
+
     def body(self) -> bytes:
         title = HTTPStatus(self.status).phrase
         about = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}

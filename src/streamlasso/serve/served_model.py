@@ -124,7 +124,7 @@ class ServedModel:
         except Problem as problem:
             if len(entries) > 1:
                 return [alarm for entry in entries for alarm in self._learn([entry], at)]
-            entries[0].answer = problem
+            entries[0].answer = problem.again()
             self._passed(entries)
             return []
         start = 0
@@ -164,7 +164,7 @@ class ServedModel:
             if not isinstance(error, Problem):
                 logger.exception("a prediction of %s failed", self.name)
                 error = Problem(500, "the service failed to predict these rows: its log says why")
-            requests[0].problem = error
+            requests[0].problem = error.again()
             return
         start = 0
         for request in requests:

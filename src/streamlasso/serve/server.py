@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import ipaddress
 import logging
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,10 @@ from streamlasso.serve.cli import require_serve
 if TYPE_CHECKING:
     from streamlasso.serve.http.access import Access
     from streamlasso.serve.service import Service
+
+
+#: A parameter of glibc's mallopt.
+M_MMAP_THRESHOLD = -3
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,10 @@ def _serve(options: ServeOptions) -> int:
 
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     app, service = application_of(options)
+    if sys.platform == "linux":
+        # Large blocks go back to the system. By itself glibc keeps larger and larger ones, the more of them come.
+        with suppress(AttributeError):
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1_000_000)
     # What is there now stays: the garbage collector need not look at it again.
     gc.freeze()
     # A thread that computes gives way to the loop after this long, not after 5 ms.

@@ -56,7 +56,7 @@ class Service:
         answers = [entry.answer for entry in entries]
         problem = next((answer for answer in answers if isinstance(answer, Problem)), None)
         if problem is not None:
-            raise problem
+            raise problem.again()
         return answers  # type: ignore[return-value]
 
     async def _learn(self, requests: list[LearnRequest]) -> list[LearnRequest]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import time
 from collections.abc import Awaitable, Callable, Iterable
@@ -36,6 +37,8 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 #: The media types of bodies, and those of streams, of which the last has to be there as a whole.
 ARROW, CSV = "application/vnd.apache.arrow.stream", "text/csv"
 JSON, STREAMED = ("application/json",), ("application/x-ndjson", "application/jsonl", CSV, ARROW)
+#: Bytes that a value of JSON takes once it is decoded, and seconds that a body waits for those of others.
+VALUE_BYTES, LONGEST_WAIT = 80, 2.0
 #: What everyone may GET, besides the page.
 OPEN = {"/healthz", "/session", "/openapi.json"}
 
@@ -46,7 +49,7 @@ class Access:
     hosts : names by which the service may be addressed, so that a page of somebody else cannot rebind its own name
     largest : bytes of a body
     rate : requests a second of a client, by token or address; None for no limit
-    held : bytes of bodies that are being received, or wait
+    held : memory that bodies take which are being received, or wait, about
     """
 
     def __init__(
@@ -178,25 +181,34 @@ class Body:
 
     def __init__(self, access: Access, receive: Receive, kind: str) -> None:
         self.access, self.receive, self.kind = access, receive, kind
-        self.held = self.n_values = 0
+        self.held = self.n_bytes = self.n_values = 0
 
     async def __call__(self) -> dict[str, Any]:
+        counts = self.kind in (*JSON, ARROW)
+        if counts:
+            await self._wait_for_room()
         message = await self.receive()
-        part = message.get("body", b"")
-        if part and self.kind in (*JSON, ARROW):
-            self._hold(part)
+        if counts:
+            self._hold(message.get("body", b""))
         return message
 
+    async def _wait_for_room(self) -> None:
+        until = time.monotonic() + LONGEST_WAIT
+        while self.access.held > MOST_BODIES * self.access.largest:
+            if time.monotonic() > until:
+                raise Problem(503, "the bodies of other requests take all the room: try again", retry_after=1)
+            await asyncio.sleep(0.02)
+
     def _hold(self, part: bytes) -> None:
-        self.held += len(part)
-        self.access.held += len(part)
-        self.n_values += part.count(b",") if self.kind in JSON else 0
-        if self.held > self.access.largest:
+        n_values = part.count(b",") if self.kind in JSON else 0
+        self.n_bytes += len(part)
+        self.n_values += n_values
+        self.held += len(part) + n_values * VALUE_BYTES
+        self.access.held += len(part) + n_values * VALUE_BYTES
+        if self.n_bytes > self.access.largest:
             raise too_large(self.access.largest)
         if self.n_values > MOST_VALUES:
             raise Problem(413, f"the body has more than {MOST_VALUES:,} values: send fewer rows at a time")
-        if self.access.held > MOST_BODIES * self.access.largest:
-            raise Problem(503, "the bodies of other requests take all the room: try again in a second", retry_after=1)
 
 
 def too_large(largest: int) -> Problem:

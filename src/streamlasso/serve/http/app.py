@@ -59,7 +59,7 @@ def application(
     @put("/models/{name:str}", operation_class=takes(ModelSettings))
     async def make(request: Request, name: Name) -> Response[bytes]:
         """Make a model. The same settings again change nothing."""
-        is_new = await service.create(name, decoded(SETTINGS, await request.body()))
+        is_new = await service.create(name, decoded(SETTINGS, await _body(request)))
         return _json({"name": name, "new": is_new}, 201 if is_new else 200)
 
     @delete("/models/{name:str}")
@@ -98,7 +98,7 @@ def application(
     @post("/models/{name:str}/predict", status_code=200, operation_class=takes(PredictBody))
     async def predict(request: Request, name: Name) -> Response[bytes]:
         """Predict a row or several. A row with an id waits for its label."""
-        data = decoded(PREDICT, await request.body())
+        data = decoded(PREDICT, await _body(request))
         rows, ids = data.given()
         if ids is not None and not allows(right_of(request), "learn"):
             raise Problem(403, "the right learn is needed for rows that wait for their labels")
@@ -108,7 +108,7 @@ def application(
     @post("/models/{name:str}/learn", status_code=200, operation_class=takes(LearnBody))
     async def learn(request: Request, name: Name, key: Key = None) -> Response[bytes]:
         """Learn a row or several, after predicting each. When this answers, the rows are on disk."""
-        data = decoded(LEARN, await request.body())
+        data = decoded(LEARN, await _body(request))
         entries = data.entries(None if key is None else f"request:{key}")
         answers = await service.learn(name, entries)
         if not isinstance(data.y, list) or entries[0].is_batch:
@@ -198,6 +198,11 @@ def application(
         on_startup=[service.start],
         on_shutdown=[service.stop],
     )
+
+
+async def _body(request: Request) -> bytes:
+    """Not kept once it is decoded, as that of the framework would be."""
+    return b"".join([part async for part in request.stream()])
 
 
 def right_of(request: Request) -> str | None:

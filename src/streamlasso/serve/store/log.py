@@ -79,7 +79,7 @@ class Log:
                     for entry in request.entries:
                         self._find(request.model, entry)
                 except Problem as problem:
-                    request.problem = problem
+                    request.problem = problem.again()
                     continue
                 request.time = now
                 ids_of_all |= ids

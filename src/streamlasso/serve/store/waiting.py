@@ -30,7 +30,7 @@ class Waiting:
                 try:
                     added[request.model] += self._keep(request, now)
                 except Problem as problem:
-                    request.problem = problem
+                    request.problem = problem.again()
             for model, n in added.items():
                 excess = model.n_waiting + n - model.settings.waiting_most
                 if excess > 0:

@@ -19,9 +19,9 @@ class PlainConsole(Console):
         return super().render_str(plain(text), **plainly)
 
 
-def console(*, stderr: bool = False) -> Console:
-    """Where tables go."""
-    return PlainConsole(stderr=stderr, markup=False, emoji=False, highlight=False)
+def console(*, stderr: bool = False, quiet: bool = False) -> Console:
+    """Where tables go; a quiet one prints nothing."""
+    return PlainConsole(stderr=stderr, quiet=quiet, markup=False, emoji=False, highlight=False)
 
 
 def say(*texts: str, file: TextIO | None = None) -> None:

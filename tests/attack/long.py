@@ -39,10 +39,10 @@ def quietly_drawn():
     """Figures take longer than all else."""
     import streamlasso.report.page
     import streamlasso.report.run.history
-    import streamlasso.run.finish
+    import streamlasso.run.results
 
-    streamlasso.run.finish.plot_summary = lambda summary: None
-    streamlasso.run.finish.drawn = lambda figure, form: b"a picture"
+    streamlasso.run.results.plot_summary = lambda summary: None
+    streamlasso.run.results.drawn = lambda figure, form: b"a picture"
     for room in (streamlasso.report.run.history, streamlasso.report.page):
         room.drawn = lambda figure, form: b"a picture"
 
@@ -128,14 +128,8 @@ def _killed(command, seconds):
 
 
 def _files(folder):
-    """What a run leaves; the parts of Parquet predictions may be cut elsewhere, and count as one table."""
-    from pyarrow import parquet
-
-    parts = sorted(folder.rglob("part-*.parquet"))
-    tables = [str(parquet.read_table(part).to_pylist()) for part in parts]
-    rows = "".join(tables).replace("][", ", ")
-    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path not in parts}
-    return {**files, "parts": rows}
+    """What a run leaves."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def _clear(folder):

@@ -31,8 +31,8 @@ def files_in(folder):
 
 @pytest.fixture
 def _undrawn(monkeypatch):
-    monkeypatch.setattr("streamlasso.run.finish.plot_summary", lambda summary: None)
-    monkeypatch.setattr("streamlasso.run.finish.drawn", lambda figure, form: b"a picture")
+    monkeypatch.setattr("streamlasso.run.results.plot_summary", lambda summary: None)
+    monkeypatch.setattr("streamlasso.run.results.drawn", lambda figure, form: b"a picture")
     monkeypatch.setattr("streamlasso.report.run.history.drawn", lambda figure, form: b"a picture")
 
 

@@ -64,7 +64,7 @@ def test_a_number_beyond_all_numbers_is_a_bad_row(name, column, cell, tmp_path):
         Run(Options(str(tmp_path / name), "y", tmp_path / "out", family="gaussian")).go()
     run = Run(Options(str(tmp_path / name), "y", tmp_path / "out", family="gaussian", on_error="skip"))
     assert run.go()
-    assert run.state.n_rows == N - 1 and run.data.n_bad == 1
+    assert run.n_rows == N - 1 and run.data.n_bad == 1
     run.abandon()
 
 
@@ -91,7 +91,7 @@ def test_a_hostile_json_line_is_named_and_can_be_skipped(line, tmp_path):
         Run(Options(str(data), "y", tmp_path / "out")).go()
     run = Run(Options(str(data), "y", tmp_path / "out", on_error="skip"))
     assert run.go()
-    assert run.state.n_rows == N - 1 and run.data.n_bad == 1
+    assert run.n_rows == N - 1 and run.data.n_bad == 1
     run.abandon()
 
 

@@ -73,9 +73,9 @@ def test_rows_are_encoded_as_by_run(numbers, tmp_path):
     task, _ = read_task(StreamFile(str(numbers), "y"))
     run = Run(Options(str(numbers), "y", out=tmp_path / "run"))
     assert run.go()
-    assert task.names == run.state.encoder.features
+    assert task.names == run.model.encoder.features
     trace = progressive(RAPRegressor(), task.X, task.y)
-    np.testing.assert_allclose(run.state.learning.estimator.lambda_, trace.lam[-1])
+    np.testing.assert_allclose(run.model.estimator.lambda_, trace.lam[-1])
     run.abandon()
 
 

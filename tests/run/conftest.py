@@ -18,8 +18,8 @@ def go(tmp_path):
     def run(data, target="y", out="out", **options):
         made = Run(Options(str(data), target, tmp_path / out, **options))
         assert made.go()
-        made.predictions.sync()
-        made.trace.write_parquet(tmp_path / out / "trace.parquet")
+        for file in (made.predictions, made.trace):
+            getattr(file, "write_parquet", file.sync)()
         return made, read(made.options.predictions_path), parquet.read_table(tmp_path / out / "trace.parquet")
 
     return run
@@ -28,7 +28,7 @@ def go(tmp_path):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Figures take longer than all else; where they are not the point, any bytes will do."""
-    monkeypatch.setattr("streamlasso.run.finish.drawn", lambda figure, form: b"a picture")
+    monkeypatch.setattr("streamlasso.run.results.drawn", lambda figure, form: b"a picture")
     monkeypatch.setattr("streamlasso.report.run.history.drawn", lambda figure, form: b"a picture")
 
 

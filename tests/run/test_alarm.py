@@ -146,7 +146,7 @@ def test_a_resumed_run_tells_only_of_what_is_new(data, expected, tmp_path):
     first.alarm.news.whom = told.append
 
     def show():
-        if first.state.position >= 700:
+        if first.position >= 700:
             raise Killed
 
     first._show = show

@@ -30,7 +30,7 @@ def refused(tmp_path, capsys):
         assert printed.err.startswith("streamlasso: ")
         assert "Traceback" not in printed.err
         left = {path.name for path in (tmp_path / out).iterdir()} if (tmp_path / out).is_dir() else set()
-        assert not left & {*FINAL, "predictions.csv", ".trace.arrows"}
+        assert not left & {*FINAL, "predictions.csv", ".trace.parquet.arrows"}
         return printed.err
 
     return check
@@ -111,7 +111,7 @@ def test_more_features_than_the_default_holds(tmp_path, go):
     rows = [",".join(map(str, [*row, 3 * row[7] + 1])) for row in X.tolist()]
     (tmp_path / "wide.csv").write_text("\n".join([",".join([*(f"x{j}" for j in range(1200)), "y"]), *rows]) + "\n")
     run, _, _ = go(tmp_path / "wide.csv")
-    assert any("1,200 features are more than a mixture" in note for note in run.state.encoder.notes)
+    assert any("1,200 features are more than a mixture" in note for note in run.model.encoder.notes)
     summary = run.summary()
     assert summary.mean_loss < 0.7 * summary.mean_baseline
     assert np.argmax(np.abs(summary.last_coef)) == 7
@@ -283,6 +283,6 @@ def test_a_disk_that_is_full_is_named(mixed_csv, tmp_path, capsys, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("streamlasso.run.prediction_files.TextFile.write", full)
+    monkeypatch.setattr("streamlasso.run.outputs.files.TextFile.write", full)
     assert main(["run", str(mixed_csv), "--target", "y", "--out", str(tmp_path / "out"), "--quiet"]) == 2
     assert f"{tmp_path / 'out'}: No space left on device" in capsys.readouterr().err

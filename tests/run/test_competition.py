@@ -52,16 +52,16 @@ def test_a_season_is_used_where_the_dates_have_one(tmp_path, go):
     shape = rng.normal(size=12) * 10
     y = np.array([shape[i % 12] for i in range(240)]) + rng.normal(size=240)
     run, _, trace = go(write(tmp_path / "months.csv", month=months(240), y=y))
-    assert run.state.encoder.season == 12
-    assert "y lag 12" in run.state.encoder.features
+    assert run.model.encoder.season == 12
+    assert "y lag 12" in run.model.encoder.features
     assert mean_loss(trace) < 0.1 * mean_loss(trace, "persistence")
 
 
 def test_lags_none_is_the_model_alone(tmp_path, go):
     path = write(tmp_path / "data.csv", month=months(60), x=np.arange(60) % 7, y=np.arange(60) % 7 / 3 + 0.1)
     run, _, _ = go(path, lags={})
-    assert run.state.learning.competition is None
-    assert not any("lag" in name for name in run.state.encoder.features)
+    assert run.model.competition is None
+    assert not any("lag" in name for name in run.model.encoder.features)
     assert main(["run", str(path), "--target", "y", "--lags", "none", "--out", str(tmp_path / "cli"), "--quiet"]) == 0
 
 
@@ -81,7 +81,7 @@ def test_errors_in_the_report_are_those_of_the_written_predictions(tmp_path, go)
     y = np.round(np.cumsum(rng.normal(size=150)) + 100, 6).astype(object)
     y[[20, 21, 77]] = ""
     run, predictions, _ = go(write(tmp_path / "walk.csv", x=rng.normal(size=150), y=y))
-    found = run.state.summary()
+    found = run.model.summary()
     known, errors = [], []
     for value, predicted in zip(y, predictions["prediction"].to_numpy(), strict=True):
         if value != "":

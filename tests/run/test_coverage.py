@@ -7,8 +7,8 @@ from pyarrow import csv, table
 from oracles.quantiles import LEVELS, followed, wider
 from streamlasso import RAPRegressor
 from streamlasso.cli import main
-from streamlasso.run.finish import finish
 from streamlasso.run.predict import predict_file
+from streamlasso.run.results import finish
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_predict_goes_on_where_the_run_stopped(stream, go, tmp_path):
     done = predict_file(tmp_path / "out" / "model.safetensors", str(new), tmp_path / "p.csv", coverage=0.9)
     assert (done.scored, done.covered) == (2, 1)
     found = csv.read_csv(tmp_path / "p.csv")
-    errors = run.state.learning.errors.errors([0.05, 0.95])
+    errors = run.model.errors.errors([0.05, 0.95])
     for end, error in zip(("low", "high"), errors, strict=True):
         np.testing.assert_allclose(found[end].to_numpy(), found["prediction"].to_numpy() + error)
 

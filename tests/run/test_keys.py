@@ -14,8 +14,8 @@ from pyarrow import csv, parquet
 from streamlasso import RAPClassifier, RAPRegressor, progressive
 from streamlasso.cli import main
 from streamlasso.keyed import KeyedClassifier, KeyedRegressor
-from streamlasso.run.finish import finish
 from streamlasso.run.options import Options
+from streamlasso.run.results import finish
 from streamlasso.run.run import Run
 
 KILLER = Path(__file__).with_name("killer.py")
@@ -61,7 +61,7 @@ def features(table, promos=None):
 def test_predictions_are_those_of_the_keyed_regressor(tuner, tmp_path, go):
     table = shops()
     run, predicted, trace = go(written(table, tmp_path / "data.csv"), key="shop", tuner=tuner, lags={})
-    assert run.state.encoder.features == ["x", "z", "promo = yes", "promo = no"]
+    assert run.model.encoder.features == ["x", "z", "promo = yes", "promo = no"]
     keyed = KeyedRegressor(RAPRegressor(tuner=tuner))
     expected = keyed.progressive(features(table), table["y"].to_numpy(), table["shop"].to_pylist())
     np.testing.assert_array_equal(predicted["prediction"].to_numpy(), expected)
@@ -108,7 +108,7 @@ def test_keys_that_wait_on_disk_come_back_to_the_bit(tmp_path, go, few_first):
 def test_a_feature_that_comes_late_was_zero_before(tuner, tmp_path, go, few_first):
     table = shops(late="radio")
     run, predicted, _ = go(written(table, tmp_path / "data.csv"), key="shop", tuner=tuner, lags={})
-    promos = [name.removeprefix("promo = ") for name in run.state.encoder.features[2:]]
+    promos = [name.removeprefix("promo = ") for name in run.model.encoder.features[2:]]
     assert promos[-1] == "radio"
     first = table["promo"].to_pylist().index("radio")
     assert first > 50
@@ -131,7 +131,7 @@ def test_a_class_that_comes_late_is_predicted_by_all_keys(tmp_path, go, few_firs
     X = features(table)
     two = keyed.progressive(X[:first], y[:first], keys[:first], classes=["down", "up"])
     np.testing.assert_array_equal(predicted["P(up)"].to_numpy()[:first], two[:, 1])
-    assert len(run.state.learning.keys.models.stores) == 3
+    assert len(run.model.keys.models.stores) == 3
     _, _, alone = go(tmp_path / "data.csv", drop=("shop",), tuner="logrms", out="alone")
     after, without = (np.nan_to_num(each["loss"].to_numpy())[first + 1 :].mean() for each in (trace, alone))
     assert after < 1.1 * without
@@ -144,10 +144,10 @@ def test_a_class_that_comes_late_is_predicted_by_all_keys(tmp_path, go, few_firs
 def test_lags_count_the_rows_of_the_same_key(tmp_path, go):
     table = shops(120)
     run, _, _ = go(written(table, tmp_path / "data.csv"), key="shop", tuner="logrms", lags={"y": [2], "x": [1]})
-    encoder = run.state.encoder
+    encoder = run.model.encoder
     rows = encoder.read(table.to_batches()[0])
     fresh = Run(Options(str(tmp_path / "data.csv"), "y", tmp_path / "b", key="shop", lags={"y": [2], "x": [1]}))
-    X = np.concatenate([fresh.state.encoder.encode(rows.part(slice(a, a + 40))).X for a in (0, 40, 80)])
+    X = np.concatenate([fresh.model.encoder.encode(rows.part(slice(a, a + 40))).X for a in (0, 40, 80)])
     y, x, keys = (table[name].to_pylist() for name in ("y", "x", "shop"))
     seen = {}
     for i, key in enumerate(keys):
@@ -169,10 +169,10 @@ def test_no_lag_holds_the_target_of_its_own_row(tmp_path):
     table = pyarrow.table({"shop": [f"s{k}" for k in shop], "x": rng.normal(size=300), "y": y})
     written(table, tmp_path / "data.csv")
     fresh = Run(Options(str(tmp_path / "data.csv"), "y", tmp_path / "b", key="shop", lags={"y": [1]}))
-    cells = fresh.state.encoder.read(next(fresh.data.blocks()).rows)
-    X = np.concatenate([fresh.state.encoder.encode(cells.part(slice(a, a + 30))).X for a in range(0, 300, 30)])
+    cells = fresh.model.encoder.read(next(fresh.data.blocks()).rows)
+    X = np.concatenate([fresh.model.encoder.encode(cells.part(slice(a, a + 30))).X for a in range(0, 300, 30)])
     first = [int(np.flatnonzero((shop == k) & ~gone)[0]) for k in range(60)]
-    lag = X[:, fresh.state.encoder.features.index("y lag 1")]
+    lag = X[:, fresh.model.encoder.features.index("y lag 1")]
     assert not np.any(lag[first[1:]] == level[first[1:]])
     assert (lag[np.array(first) + 1] == level[first]).all()
 
@@ -184,8 +184,8 @@ def test_a_panel_in_the_order_of_time_has_lags(tmp_path):
     (tmp_path / "data.csv").write_text("\n".join(["day,shop,x,y", *lines]) + "\n")
     alone = Run(Options(str(tmp_path / "data.csv"), "y", tmp_path / "a", drop=("shop",)))
     keyed = Run(Options(str(tmp_path / "data.csv"), "y", tmp_path / "b", key="shop"))
-    assert not alone.state.encoder.lags.steps
-    assert keyed.state.encoder.lags.steps == {"y": [1, 7]}
+    assert not alone.model.encoder.lags.steps
+    assert keyed.model.encoder.lags.steps == {"y": [1, 7]}
 
 
 def test_baselines_are_those_of_the_key(tmp_path, go):
@@ -287,9 +287,9 @@ def test_options_that_make_no_sense(more, words, tmp_path, capsys):
 def test_keys_that_hardly_repeat_are_noted(tmp_path):
     table = shops(200)
     data = written(table.append_column("id", pyarrow.array([f"r{i}" for i in range(200)])), tmp_path / "data.csv")
-    notes = Run(Options(str(data), "y", tmp_path / "a", key="id")).state.encoder.notes
+    notes = Run(Options(str(data), "y", tmp_path / "a", key="id")).model.encoder.notes
     assert any("--key id has 200 keys in the first 200 rows" in note for note in notes)
-    notes = Run(Options(str(data), "y", tmp_path / "b", key="shop")).state.encoder.notes
+    notes = Run(Options(str(data), "y", tmp_path / "b", key="shop")).model.encoder.notes
     assert not any("--key" in note for note in notes)
 
 
@@ -389,4 +389,4 @@ def test_an_interrupted_run_has_a_table_of_the_keys_so_far(tmp_path, undrawn):
     assert not run.go()
     finish(run)
     rows = csv.read_csv(tmp_path / "out" / "keys.csv")["rows"].to_pylist()
-    assert sum(rows) == run.state.n_rows < 900
+    assert sum(rows) == run.n_rows < 900

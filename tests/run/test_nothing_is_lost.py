@@ -106,7 +106,7 @@ def test_a_row_is_there_once_after_a_kill_in_the_worst_place(mixed_csv, tmp_path
                 Run(options).go()
     last = Run(options)
     assert last.resumed
-    assert last.state.position == 250
+    assert last.position == 250
     assert last.go()
     last.predictions.sync()
     rows = csv.read_csv(tmp_path / "out" / "predictions.csv")["row"].to_pylist()
@@ -202,7 +202,7 @@ def begun(mixed_csv, tmp_path):
     options = dict(target="y", out=tmp_path / "out", checkpoint=tmp_path / "ckpt", every=200, lags={"y": [1]})
     run = Run(Options(str(mixed_csv), **options))
     run.interruption.signal = signal.SIGINT
-    while run.state.position < 200:
+    while run.position < 200:
         run.go()
     run.save(tmp_path / "ckpt")
     return options
@@ -268,7 +268,7 @@ def test_a_spoilt_checkpoint_is_refused_and_stays(begun, mixed_csv, tmp_path, ca
 
 
 def test_a_checkpoint_of_a_later_version_is_refused(begun, mixed_csv, tmp_path, monkeypatch):
-    monkeypatch.setattr("streamlasso.run.checkpoints.VERSION", 99)
+    monkeypatch.setattr("streamlasso.run.saved.VERSION", 99)
     with pytest.raises(ValueError, match="another version of streamlasso"):
         Run(Options(str(mixed_csv), **begun))
 

@@ -50,7 +50,7 @@ def test_numbers_are_predicted_and_learnt_as_progressive_does(tmp_path, go):
     for name in (*NUMBERS, "baseline"):
         np.testing.assert_array_equal(trace[name].to_numpy(), expected[name], err_msg=name)
     np.testing.assert_array_equal(trace["status"].to_numpy(zero_copy_only=False), expected.status)
-    np.testing.assert_array_equal(run.state.learning.estimator.coef_, model.coef_)
+    np.testing.assert_array_equal(run.model.estimator.coef_, model.coef_)
     np.testing.assert_array_equal(trace["persistence"].to_numpy()[1:], (np.diff(y)) ** 2 / 2)
 
 
@@ -67,7 +67,7 @@ def test_classes_are_predicted_and_learnt_as_progressive_does(labels, tmp_path, 
     right = predicted["probability"].to_numpy()
     chosen = predicted["prediction"].to_numpy(zero_copy_only=False) == y
     assert log_loss(chosen, right) == pytest.approx(expected.loss.mean())
-    np.testing.assert_array_equal(run.state.learning.estimator.coef_, model.coef_)
+    np.testing.assert_array_equal(run.model.estimator.coef_, model.coef_)
 
 
 def test_persistence_of_classes_is_how_often_each_followed_the_last(tmp_path, go):
@@ -167,7 +167,7 @@ def test_late_features_are_as_if_they_had_been_0_all_along(mixed_csv, mixed, go)
     city = np.array(table["city"].to_pylist())
     columns = {"x": table["x"].to_numpy(), "z": filled, "z missing": [float(v is None) for v in z]}
     columns |= {f"city = {name}": (city == name).astype(float) for name in ("Rome", "Oslo", "Lima", "Pisa")}
-    X = np.column_stack([columns[name] for name in run.state.encoder.features])
+    X = np.column_stack([columns[name] for name in run.model.encoder.features])
     expected = progressive(RAPRegressor(), X, table["y"].to_numpy())
     np.testing.assert_allclose(predicted["prediction"].to_numpy(), expected.prediction, atol=1e-7)
 
@@ -215,7 +215,7 @@ def test_decimal_commas_do_not_matter(mixed_csv, tmp_path, go):
     run, predicted, trace = go(tmp_path / "europe.csv", out="comma", lags={"y": [1]})
     assert predicted.equals(expected)
     assert trace.equals(whole)
-    assert any(" is read as " in note and note.endswith("(columns x, z and y)") for note in run.state.encoder.notes)
+    assert any(" is read as " in note and note.endswith("(columns x, z and y)") for note in run.model.encoder.notes)
 
 
 def test_whole_numbers_are_classes_as_text_is(tmp_path, go, monkeypatch):
@@ -229,7 +229,7 @@ def test_whole_numbers_are_classes_as_text_is(tmp_path, go, monkeypatch):
         (tmp_path / f"{name}.csv").write_text("a,b,c,y\n" + "\n".join(rows) + "\n")
     run, predicted, trace = go(tmp_path / "numbers.csv", out="numbers", family="binomial")
     _, expected, whole = go(tmp_path / "words.csv", out="words")
-    assert set(run.state.learning.labels) == {0, 1, 2, 3}
+    assert set(run.model.labels) == {0, 1, 2, 3}
     assert ["abcd"[k] for k in predicted["prediction"].to_pylist()] == expected["prediction"].to_pylist()
     assert predicted["probability"].equals(expected["probability"])
     assert trace["loss"].equals(whole["loss"])
@@ -246,7 +246,7 @@ def test_a_class_may_appear_late(tmp_path, go, monkeypatch):
     monkeypatch.setattr("streamlasso.data.sources.delimited.FIRST_ROWS", 100)
     run, predicted, trace = go(tmp_path / "data.csv")
     prediction = np.array(predicted["prediction"].to_pylist())
-    assert run.state.learning.labels == ["down", "up", "third"]
+    assert run.model.labels == ["down", "up", "third"]
     first = int(np.flatnonzero(y == "third")[0])
     assert "third" not in prediction[:first]
     assert np.mean(prediction[600:] == y[600:]) > 0.85
@@ -254,7 +254,7 @@ def test_a_class_may_appear_late(tmp_path, go, monkeypatch):
     assert np.isfinite(trace["loss"].to_numpy()).all()
     assert np.all((predicted["probability"].to_numpy() > 0) & (predicted["probability"].to_numpy() <= 1))
     frame = pd.DataFrame(X[:5], columns=["a", "b", "c"])
-    assert run.state.learning.estimator.predict_proba(frame).shape == (5, 3)
+    assert run.model.estimator.predict_proba(frame).shape == (5, 3)
 
 
 def test_the_past_of_the_target_alone_will_do(tmp_path, go):
@@ -266,7 +266,7 @@ def test_the_past_of_the_target_alone_will_do(tmp_path, go):
         states.append("abc"[now])
     (tmp_path / "data.csv").write_text("n,y\n" + "".join(f"1,{state}\n" for state in states))
     run, predicted, _ = go(tmp_path / "data.csv", drop=("n",), lags={"y": [1]})
-    assert run.state.encoder.features == ["y lag 1 = a", "y lag 1 = b", "y lag 1 = c"]
+    assert run.model.encoder.features == ["y lag 1 = a", "y lag 1 = b", "y lag 1 = c"]
     right = np.array(predicted["prediction"].to_pylist()) == np.array(states)
     assert right[100:].mean() > 0.85
 
@@ -289,7 +289,7 @@ def test_the_first_class_may_come_alone_for_long(tmp_path, go, monkeypatch):
 @pytest.mark.parametrize("n", [1, 37, 64, 701])
 def test_the_summary_is_what_the_trace_says(n, tmp_path, go, monkeypatch):
     """By brute force from the trace and from a model learnt row by row, with stretches of 1 to 64 rows."""
-    monkeypatch.setattr("streamlasso.run.state.Summariser", lambda: Summariser(most=16))
+    monkeypatch.setattr("streamlasso.model.start.Summariser", lambda most: Summariser(most=16))
     X, y = numbers_csv(tmp_path / "data.csv", n=max(n, 2))
     run, _, trace = go(tmp_path / "data.csv")
     summary = run.summary()

@@ -16,7 +16,7 @@ import pytest
 )
 def test_no_worse_than_the_best_baseline(name, target, season, go):
     run, _, trace = go(files("river.datasets").joinpath(name), target)
-    assert run.state.encoder.season == season
+    assert run.model.encoder.season == season
     y = trace["y"].to_numpy()
     losses = [trace[column].to_numpy()[1:].mean() for column in ("baseline", "persistence")]
     if season:

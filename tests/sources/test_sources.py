@@ -370,7 +370,7 @@ def test_a_new_format_is_one_class_and_its_line_in_the_list(tmp_path, monkeypatc
     assert rows_of(open_source(str(packed(path)), BadRows()))["x"] == [float(i % 7) for i in range(50)]
     run = Run(Options(str(path), "y", tmp_path / "out"))
     assert run.go()
-    assert (run.data.format, run.state.n_rows) == ("spaced numbers", 50)
+    assert (run.data.format, run.n_rows) == ("spaced numbers", 50)
     path.write_text("x,y\n1,2\n")
     with pytest.raises(ValueError, match=r"its name ends in \.spaced, but its content does not"):
         open_source(str(path), BadRows())

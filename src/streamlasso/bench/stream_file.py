@@ -13,8 +13,8 @@ from streamlasso.bench.losses import BURN_IN, FAMILIES
 from streamlasso.bench.task import Task
 from streamlasso.data.encoding import Encoder, Target, detect_encoder
 from streamlasso.data.encoding.suggestions import refuse_unknown
+from streamlasso.model.start import MOST_MIXED
 from streamlasso.run.data import Data
-from streamlasso.run.state import MOST_MIXED
 
 #: Rows that are read by default, and the fewest that can be compared on.
 ROWS, FEWEST_ROWS = 5000, 2 * BURN_IN

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from streamlasso._interruption import Interruption
 from streamlasso._text import listed
 from streamlasso.families import FAMILIES
 from streamlasso.network.files import write_run
@@ -22,7 +23,6 @@ from streamlasso.network.imaging.regions import RegionReader
 from streamlasso.network.imaging.volumes import VOLUME_SUFFIXES
 from streamlasso.network.options import Design, Images, Model, Watching
 from streamlasso.network.scan import Log, Scan, write_current
-from streamlasso.run.interruption import Interruption
 
 #: Problems of one kind that are printed; the others are only in volumes.csv.
 MAX_PRINTED = 10

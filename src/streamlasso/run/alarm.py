@@ -9,7 +9,7 @@ from typing import Any
 
 from streamlasso.core.monitor.attribution import DetectedChange
 from streamlasso.estimators.changes import News
-from streamlasso.run.view import View
+from streamlasso.run.terminal import Terminal
 
 #: Words that are no commands: print a line only; or end the run, with the exit status CHANGED.
 PRINT, EXIT = "print", "exit"
@@ -19,7 +19,7 @@ CHANGED = 3
 class Alarm:
     """Watches the estimator of a run. `came`: a change was found, and the run is to end."""
 
-    def __init__(self, command: str | None, estimator: Any, view: View) -> None:
+    def __init__(self, command: str | None, estimator: Any, view: Terminal) -> None:
         self.command, self.view = command, view
         self.came = False
         watched = command is not None and hasattr(estimator, "changes_")

@@ -12,7 +12,7 @@ from streamlasso._text import count, number, percent
 
 if TYPE_CHECKING:
     from streamlasso.run.options import Options
-    from streamlasso.run.watching import Watcher
+    from streamlasso.run.run import Watcher
 
 
 def run(
@@ -23,7 +23,7 @@ def run(
     key: str | None = None,
     family: str = "auto",
     memory: str | None = None,
-    tuner: Literal["mixture", "logrms"] = "mixture",
+    tuner: str = "mixture",
     text: list[str] | None = None,
     ngrams: str = "1-2",
     out: Path = Path("run"),
@@ -90,7 +90,7 @@ def run(
         The directory for report.html, trace.parquet, coefficients.parquet, figure.png, figure.svg and
         model.safetensors; made if it is not there.
     predictions
-        The file for predictions, written as they are made: .csv, .tsv, .jsonl, .parquet (a folder of parts), - for
+        The file for predictions, written as they are made: .csv, .tsv, .jsonl, .parquet (written at the end), - for
         standard output, or kafka://broker/topic. Left out: predictions.csv in --out.
     checkpoint
         A file to continue from. After an interruption, even a kill, the same command continues where it stopped.
@@ -215,16 +215,14 @@ def demo(*, out: Path = Path("demo")) -> None:
     """Run on a simulated stream with known coefficients; print how the model compares, and write a report.
 
     The stream is the paper's: 300 rows of 20 correlated features, of which 16, then 4, then 16 again matter. It is
-    written as a CSV file and learnt by `streamlasso run`. On ten draws each of streams that change never, sometimes and
-    often, the default is compared with single models of given memory, with the best fixed setting in hindsight, and
-    with the true coefficients.
+    written as a CSV file and learnt by `streamlasso run`.
 
     Example: streamlasso demo --out demo
 
     Parameters
     ----------
     out
-        The directory for stream.csv, draws.csv and the files of `streamlasso run`; made if it is not there.
+        The directory for stream.csv and the files of `streamlasso run`; made if it is not there.
     """
     from streamlasso.run.demo import run_demo
 

@@ -14,12 +14,11 @@ from streamlasso.families import FAMILIES
 from streamlasso.report.run.results import caveats, inside_intervals
 from streamlasso.report.summary import Summary
 from streamlasso.run.alarm import CHANGED
-from streamlasso.run.finish import finish, notes_of
 from streamlasso.run.options import Options
-from streamlasso.run.run import Run
+from streamlasso.run.results import finish, notes_of
+from streamlasso.run.run import Run, Watcher
 from streamlasso.run.tables import summary_tables
-from streamlasso.run.view import Quiet, Terminal, View
-from streamlasso.run.watching import Nobody, Watcher
+from streamlasso.run.terminal import Terminal
 
 #: Classes that are named at the start.
 MOST_NAMED = 6
@@ -28,11 +27,11 @@ MOST_NAMED = 6
 def run_and_report(options: Options, *, quiet: bool = False, watcher: Watcher | None = None) -> int:
     """Run to the end, or to an interruption; write and print the results. The exit status: 0, 128 + signal, or 3."""
     with nullcontext() if options.checkpoint is None else alone_with(options.checkpoint):
-        return _run_and_report(options, quiet, watcher or Nobody())
+        return _run_and_report(options, quiet, watcher or Watcher())
 
 
 def _run_and_report(options: Options, quiet: bool, watcher: Watcher) -> int:
-    view: View = Quiet() if quiet else Terminal()
+    view = Terminal(quiet=quiet)
     run = Run(options, view, watcher)
     try:
         printed = [*introduction(run), *watcher.begins(run)]
@@ -58,7 +57,7 @@ def _run_and_report(options: Options, quiet: bool, watcher: Watcher) -> int:
 
 def introduction(run: Run) -> list[str]:
     """How the file is read, before the first row is learnt."""
-    encoder, target = run.state.encoder, run.state.encoder.target
+    encoder, target = run.model.encoder, run.model.target
     how = "guessed from the first rows; --family overrides it" if target.guessed else "as given"
     time = f"; time from {encoder.time}" if encoder.time else ""
     return [
@@ -90,7 +89,7 @@ def _continuation(run: Run) -> list[str]:
     if not run.resumed:
         return []
     again = "; the same rows must come again, and are skipped" if run.options.data == "-" else ""
-    return [f"continuing after {count(run.state.position, 'row')}, from {run.options.checkpoint}{again}"]
+    return [f"continuing after {count(run.position, 'row')}, from {run.options.checkpoint}{again}"]
 
 
 def print_results(run: Run, summary: Summary, complete: bool, printed: list[str]) -> None:
@@ -99,7 +98,7 @@ def print_results(run: Run, summary: Summary, complete: bool, printed: list[str]
     if not complete:
         again = "; the same command continues from here" if run.options.checkpoint is not None else ""
         what = "A change ended the run" if run.alarm.came and not run.interruption.came else "Interrupted"
-        terminal.print(f"{what} after {count(run.state.n_rows, 'row')}{again}.", soft_wrap=True)
+        terminal.print(f"{what} after {count(run.n_rows, 'row')}{again}.", soft_wrap=True)
     for table in summary_tables(summary):
         terminal.print(table)
     for note in [inside_intervals(summary), *caveats(summary), *notes_of(run)]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pyarrow
+from pyarrow import compute
 
 from streamlasso.data.encoding import Encoder
 from streamlasso.data.encoding.encoder import Encoded
@@ -14,10 +15,11 @@ from streamlasso.data.encoding.reading import joined
 from streamlasso.data.sources import BadRows, open_source
 from streamlasso.data.sources.base import Address, Block
 from streamlasso.data.sources.opening import address_of, name_of
-from streamlasso.run.rows_read import RowsRead
 
 #: Rows that are encoded, learnt and written at a time: what a reader of the predictions waits for at most.
 CHUNK = 256
+#: Between cells and rows, and for a missing cell: no text has them but a hostile one.
+CELL, ROW, MISSING = "\x1f", "\x1e", "\x00"
 
 
 class Data:
@@ -140,3 +142,49 @@ class Data:
     def on_bad_row(self, block: Block, start: int) -> Callable[[int, str], None]:
         """For `Encoder.encode`, of rows from row `start` of a block on."""
         return lambda i, reason: self.bad_cells.add(f"{self.name}: {block.where(start + i)}", reason)
+
+
+class RowsRead:
+    """A hash of all rows read so far, however they were cut into batches.
+
+    expected : what `state` gave of an earlier run; as many rows that are others are refused
+
+    >>> import pyarrow
+    >>> rows = pyarrow.RecordBatch.from_pydict({"x": ["1", None, "3"]})
+    >>> whole, parts = RowsRead(), RowsRead()
+    >>> whole.add(rows)
+    >>> parts.add(rows[:1]), parts.add(rows[1:])
+    (None, None)
+    >>> whole.state() == parts.state()
+    True
+    """
+
+    def __init__(self, expected: dict[str, Any] | None = None) -> None:
+        self.n, self.expected = 0, expected
+        self._hash = hashlib.sha256()
+
+    def state(self) -> dict[str, Any]:
+        return {"n": self.n, "hash": self._hash.hexdigest()}
+
+    def add(self, rows: pyarrow.RecordBatch) -> None:
+        if len(rows):
+            self._hash.update(_as_bytes(rows))
+            self.n += len(rows)
+        if self.expected is not None and self.n == self.expected["n"] and self.state() != self.expected:
+            raise ValueError(f"one of the first {self.n:,} rows is not what it was when the run learnt it")
+
+
+def _as_bytes(rows: pyarrow.RecordBatch) -> bytes:
+    cells = [compute.fill_null(_as_text(column), MISSING) for column in rows.columns]
+    lines = compute.binary_join_element_wise(*cells, CELL)
+    all_lines = pyarrow.ListArray.from_arrays(pyarrow.array([0, len(rows)], pyarrow.int32()), lines)
+    return compute.binary_join(all_lines, ROW)[0].as_buffer().to_pybytes() + ROW.encode()
+
+
+def _as_text(column: pyarrow.Array) -> pyarrow.Array:
+    if pyarrow.types.is_string(column.type):
+        return column
+    try:
+        return column.cast(pyarrow.string())
+    except pyarrow.ArrowException:
+        return pyarrow.array([None if cell is None else repr(cell) for cell in column.to_pylist()], pyarrow.string())

@@ -1,58 +1,41 @@
-"""`streamlasso demo`: a run on a simulated stream, whose true coefficients are known, and what the default is for."""
+"""`streamlasso demo`: a run on a simulated stream, whose true coefficients are known."""
 
 from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
-from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from streamlasso._files import write_whole
 from streamlasso._terminal import console
-from streamlasso.report.page import drawn, image, paragraph, section
 from streamlasso.report.run.plots import mark_truth
 from streamlasso.report.summary import Summary
-from streamlasso.run.draws import N_DRAWS, draw_losses, draws_table, plot_draws, write_draws
-from streamlasso.run.finish import finish
 from streamlasso.run.options import Options
+from streamlasso.run.results import finish
 from streamlasso.run.run import Run
-from streamlasso.run.view import Terminal
+from streamlasso.run.tables import summary_tables
+from streamlasso.run.terminal import Terminal
 from streamlasso.simulate import Stream, f_score, simulate
 
 #: The stream of the run.
 SEED = 0
-WHY = (
-    f"Three kinds of streams, {N_DRAWS} draws of each. One model must be told how much to remember, and each memory is "
-    "wrong somewhere: a short one wastes rows where nothing changes, a long one holds on to what no longer holds. The "
-    "default is told nothing. The numbers are in draws.csv."
-)
 
 
 def run_demo(out: Path) -> None:
-    """Write the stream as a file, run on it, and print how the default compares with others and with the truth."""
+    """Write the stream as a file, run on it, and print how the model compares with the truth."""
     stream = simulate(SEED)
     write_stream(stream, out / "stream.csv")
     run = Run(Options(str(out / "stream.csv"), "y", out, lags={}), Terminal())
     run.go()
-    draws = draw_losses(_with_bar)
-    write_draws(draws, out / "draws.csv")
-    picture = image(drawn(plot_draws(draws), "svg"), "Mean losses with error bars, by kind of stream and method")
-    why = section("Why not one model?", paragraph(WHY), picture)
-
-    def mark(figure: Figure) -> None:
-        mark_truth(figure, stream)
-
     floor = {"noise floor (the true coefficients)": stream.floor}
-    summary = finish(run, "Demo: the paper's simulated stream", floor, mark, [why])
+    summary = finish(run, "Demo: the paper's simulated stream", floor, lambda figure: mark_truth(figure, stream))
     run.view.close()
     terminal = console()
-    terminal.print(draws_table(draws), regime_table(stream, summary))
+    for table in (*summary_tables(summary), regime_table(stream, summary)):
+        terminal.print(table)
     terminal.print(
         f"Open {out / 'report.html'} in a browser. For your own file: {program()} run FILE --target COLUMN",
         soft_wrap=True,
@@ -63,10 +46,6 @@ def program() -> str:
     """What to type for `streamlasso`: its path where the shell does not find it, as after `make demo`."""
     path = Path(sys.argv[0])
     return "streamlasso" if path.stem != "streamlasso" or shutil.which("streamlasso") else str(path)
-
-
-def _with_bar(draws: Iterable[tuple[str, int]]) -> Iterable[tuple[str, int]]:
-    return track(list(draws), description="comparing", console=Console(stderr=True))
 
 
 def write_stream(stream: Stream, path: Path) -> None:

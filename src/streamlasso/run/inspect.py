@@ -9,12 +9,11 @@ import numpy as np
 from rich.table import Table
 
 from streamlasso._text import count, number
-from streamlasso.core.base.selected import Selected
 from streamlasso.data.encoding import Encoder
-from streamlasso.run.keys import PREFIX
+from streamlasso.model.stream_model import StreamModel
+from streamlasso.model.wide import WideModels
 from streamlasso.run.saved import SavedModel
 from streamlasso.run.tables import summary_tables
-from streamlasso.run.wide_models import WideModels
 
 #: Lines of a table.
 MOST_COLUMNS = 30
@@ -23,30 +22,27 @@ MOST_COLUMNS = 30
 def tables_of(path: Path) -> list[Table]:
     """The model; for a run also how good it was, what is active, and the columns."""
     saved = SavedModel(path)
-    state = saved.run_state()
-    if state is None:
-        return [_model_table(saved), _coefficient_table(saved)]
-    return [_model_table(saved), *summary_tables(state.summary()), _column_table(state.encoder)]
+    model = saved.model()
+    table = Table("", "", title=str(path), title_justify="left", show_header=False)
+    for name, value in _facts(saved, model).items():
+        if value is not None:
+            table.add_row(name, str(value))
+    if model.record is None:
+        return [table, _coefficient_table(saved.estimator)]
+    return [table, *summary_tables(model.summary()), _column_table(model.encoder)]
 
 
-def _model_table(saved: SavedModel) -> Table:
-    table = Table("", "", title=str(saved.path), title_justify="left", show_header=False)
-    for name, value in _facts(saved).items():
-        table.add_row(name, str(value))
-    return table
-
-
-def _facts(saved: SavedModel) -> dict[str, Any]:
-    estimator, run = saved.estimator, saved.notes.get("run", {})
-    about = _of_many_features(estimator) if isinstance(estimator, WideModels) else _of_few_features(estimator)
-    facts = {
-        **about,
-        "target": run.get("options", {}).get("target"),
-        "keys": _keys(saved),
+def _facts(saved: SavedModel, model: StreamModel) -> dict[str, Any]:
+    run, keys = saved.run, model.keys
+    wide = isinstance(saved.estimator, WideModels)
+    pooled = "each with a model of its own; all else here is of the pooled model"
+    return {
+        **(_of_many_features(saved.estimator) if wide else _of_few_features(saved.estimator)),
+        "target": run["options"]["target"] if run else None,
+        "keys": None if keys is None else f"{len(keys):,} of {model.encoder.key}, {pooled}",
         "rows read": f"{run['position']:,}" if run else None,
         "written by": f"streamlasso {run['streamlasso']}" if run else None,
     }
-    return {name: value for name, value in facts.items() if value is not None}
 
 
 def _of_many_features(models: WideModels) -> dict[str, Any]:
@@ -54,15 +50,16 @@ def _of_many_features(models: WideModels) -> dict[str, Any]:
         "model": f"{models.settings['experts']} experts for any number of features",
         "family": models.name,
         "rows learnt": f"{models.n_seen_:,}",
-        "features": f"{models.n_live:,}, {models.nbytes / 1e6:,.1f} MB",
+        "features": f"{models.n_live:,}",
     }
 
 
 def _of_few_features(estimator: Any) -> dict[str, Any]:
     learner = estimator.learners_[0]
+    best = learner.selected() if hasattr(estimator, "selected_") else None
     return {
         "model": type(estimator).__name__,
-        "family": type(learner.settings["family"]).__name__.lower(),
+        "family": learner.settings["family"].name,
         "classes": ", ".join(map(str, estimator.classes_)) if hasattr(estimator, "classes_") else None,
         "tuner": learner.settings["tuner"],
         "memory": learner.settings["memory"] or "chosen by the mixture",
@@ -71,25 +68,13 @@ def _of_few_features(estimator: Any) -> dict[str, Any]:
         "features": estimator.n_features_in_,
         "lam": ", ".join(number(each.lam) for each in estimator.learners_),
         "lam_max": ", ".join(number(each.lam_max) for each in estimator.learners_),
-        "selected model": _selected(learner.selected()) if hasattr(estimator, "selected_") else None,
+        "selected model": best and f"{count(len(best.support), 'feature')}, since row {best.since:,}",
     }
 
 
-def _keys(saved: SavedModel) -> str | None:
-    """How many, and of which column; the model is then the pooled one."""
-    if saved.encoder is None or saved.encoder.key is None:
-        return None
-    n = saved.arrays[f"{PREFIX}sums"].shape[0]
-    return f"{n:,} of {saved.encoder.key}, each with a model of its own; all else here is of the pooled model"
-
-
-def _selected(best: Selected) -> str:
-    return f"{count(len(best.support), 'feature')}, since row {best.since:,}"
-
-
-def _coefficient_table(saved: SavedModel) -> Table:
-    coef = np.atleast_2d(saved.estimator.coef_)
-    names = list(map(str, getattr(saved.estimator, "feature_names_in_", [f"x{j}" for j in range(coef.shape[1])])))
+def _coefficient_table(estimator: Any) -> Table:
+    coef = np.atleast_2d(estimator.coef_)
+    names = list(map(str, getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(coef.shape[1])])))
     largest = np.argsort(-np.abs(coef).max(axis=0), kind="stable")[:MOST_COLUMNS]
     table = Table("feature", title="The largest coefficients", title_justify="left")
     table.add_column("coefficient", justify="right")

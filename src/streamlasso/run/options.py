@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,32 @@ from streamlasso.data.sources.kafka_client import SCHEME
 from streamlasso.data.sources.opening import address_of
 from streamlasso.estimators.intervals import refuse_coverage
 from streamlasso.families import FAMILIES
+from streamlasso.run.outputs.files import growing
 from streamlasso.settings import as_tuner, memory_of, refuse_false_alarms
 
 #: The files of a complete run, besides its predictions; and the trace while it grows.
 MODEL = "model.safetensors"
 KEYS = "keys.csv"
 CHANGES = "changes.csv"
-FINAL = ("trace.parquet", "coefficients.parquet", "figure.png", "figure.svg", "report.html", KEYS, CHANGES, MODEL)
-TRACE = ".trace.arrows"
-#: The tuners that need no setting.
-TUNERS = ("mixture", "logrms")
+TRACE = "trace.parquet"
+FINAL = (TRACE, "coefficients.parquet", "figure.png", "figure.svg", "report.html", KEYS, CHANGES, MODEL)
+#: The options that must stay the same when a run continues; the last are what is asked beside predictions.
+ASKED = ("coverage", "false_alarms")
+LASTING = [
+    "target",
+    "family",
+    "memory",
+    "tuner",
+    "time",
+    "keep",
+    "drop",
+    "lags",
+    "key",
+    "text",
+    "ngrams",
+    "coverage",
+    "false_alarms",
+]
 #: Columns that a message names.
 MOST_NAMED = 8
 
@@ -65,8 +81,6 @@ class Options:
         families = ("auto", *FAMILIES)
         if self.family not in families:
             raise ValueError(f"--family {self.family} is unknown: use one of {', '.join(families)}")
-        if self.tuner not in TUNERS:
-            raise ValueError(f"--tuner {self.tuner} is unknown: use one of {', '.join(TUNERS)}")
         if self.on_error not in ("stop", "skip"):
             raise ValueError(f"--on-error {self.on_error} is unknown: use stop or skip")
         if self.alarm is not None and not self.alarm.strip():
@@ -109,7 +123,7 @@ class Options:
         for option, given in (("--key", self.key), ("--memory", self.memory)):
             if given is not None:
                 raise ValueError(f"{option} {given} and {which} do not go together: leave one of them out")
-        if self.tuner != "mixture":
+        if not as_tuner(self.tuner).competes:
             raise ValueError(f"--tuner {self.tuner} is for a few hundred features: leave it out with {which}")
         if self.target in self.text:
             raise ValueError(f"--text {self.target} is the target: use another column")
@@ -125,8 +139,7 @@ class Options:
     @property
     def may_be_wide(self) -> bool:
         """Whether the learner for any number of features has all that the options ask for."""
-        fits = self.family not in FAMILIES or FAMILIES[self.family].goes_wide
-        return self.tuner == "mixture" and self.memory is None and self.key is None and fits
+        return as_tuner(self.tuner).competes and self.memory is None and self.key is None
 
     def sparse_columns(self) -> list[SparseColumn]:
         """Columns of many features."""
@@ -157,7 +170,7 @@ class Options:
     def outputs(self) -> list[Path]:
         """All files that the run writes."""
         named = [path for path in (self.predictions_path, self.checkpoint) if path is not None]
-        return [*named, *(self.out / name for name in (*FINAL, TRACE))]
+        return [*named, *(self.out / name for name in (*FINAL, growing(Path(TRACE)).name))]
 
     @property
     def to_standard_output(self) -> bool:
@@ -196,24 +209,9 @@ class Options:
         return {"keep": self.keep, "drop": self.drop, "lags": lags, "time": self.time, "key": self.key}
 
     def learning(self) -> dict[str, Any]:
-        """The options that must be the same for a run to continue."""
-        names = (
-            "target",
-            "family",
-            "memory",
-            "tuner",
-            "time",
-            "keep",
-            "drop",
-            "lags",
-            "key",
-            "text",
-            "ngrams",
-            "coverage",
-            "false_alarms",
-        )
-        found = {name: value for name, value in asdict(self).items() if name in names}
-        return {**found, "keep": list(self.keep), "drop": list(self.drop), "text": list(self.text)}
+        """The options of LASTING, as JSON has them."""
+        values = ((name, getattr(self, name)) for name in LASTING)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values}
 
 
 def same_file(one: Path, other: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from streamlasso.run.options import Options
-    from streamlasso.run.watching import Watcher
+    from streamlasso.run.run import Watcher
 
 
 #: The packages of the extra `serve`.

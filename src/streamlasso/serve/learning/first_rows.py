@@ -8,8 +8,8 @@ from streamlasso._text import shortened
 from streamlasso.data.encoding import Encoder, detect_encoder
 from streamlasso.data.encoding.reading import numbers
 from streamlasso.data.sources.json_lines import array_of
-from streamlasso.run.learning import Learning
-from streamlasso.run.state import MOST_MIXED
+from streamlasso.model.start import started as stream_model
+from streamlasso.model.stream_model import StreamModel
 from streamlasso.serve.learning.rows import Rows
 from streamlasso.serve.problems import Problem
 from streamlasso.serve.settings import ModelSettings
@@ -47,18 +47,10 @@ def detected(rows: Rows, settings: ModelSettings, needs_features: bool = True) -
     return detect_encoder(table, settings.target, settings.family, needs_features=needs_features, **options)
 
 
-def started(encoder: Encoder, settings: ModelSettings) -> Learning:
+def started(encoder: Encoder, settings: ModelSettings) -> StreamModel:
     """The model of an encoder, before its first row."""
-    tuner = as_tuner(settings.tuner)
-    if tuner.competes and len(encoder.features) > MOST_MIXED:
-        tuner = as_tuner("logrms")
-        encoder.notes.append(f"{len(encoder.features):,} features are more than a mixture can hold: one model is used")
-    learning = Learning.start(
-        encoder.target,
-        {"memory": settings.memory, "tuner": tuner},
-        encoder.features,
-        season=encoder.season,
-        competes=settings.lags is None,
+    learning = stream_model(
+        encoder, {"memory": settings.memory, "tuner": as_tuner(settings.tuner)}, competes=settings.lags is None
     )
     # Nobody asks for intervals.
     learning.errors = None

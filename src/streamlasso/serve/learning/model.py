@@ -12,7 +12,7 @@ from streamlasso import RAPClassifier, RAPRegressor, compact
 from streamlasso.data.encoding import Encoder
 from streamlasso.data.encoding.detect_columns import detect_column
 from streamlasso.data.encoding.encoder import Encoded
-from streamlasso.run.learning import Learning
+from streamlasso.model.stream_model import StreamModel
 from streamlasso.serve.learning.alarms import Alarm
 from streamlasso.serve.learning.encode import encoded, encoded_each
 from streamlasso.serve.learning.first_rows import (
@@ -64,7 +64,7 @@ class LiveModel:
         self.names: set[str] = set()
         self.labels: str | None = None
         self.encoder: Encoder | None = None
-        self.learning: Learning | None = None
+        self.learning: StreamModel | None = None
         self.monitor = Monitor()
 
     # --- learning -----------------------------------------------------------------------------------------------------
@@ -133,8 +133,7 @@ class LiveModel:
             if self.encoder is None and self.n_rows >= FIRST:
                 raise Problem(422, in_words(error)) from None
             return
-        for piece in learning.pieces(rows, encoder.features):
-            learning.learn(rows.X[piece, : rows.width[piece.start]], rows.target[piece])
+        learning.learn(rows)
         self.encoder, self.learning = encoder, learning
         self.monitor.restart_spread(rows)
 
@@ -146,10 +145,7 @@ class LiveModel:
 
     def _learn_encoded(self, rows: Encoded, time: float) -> Learnt:
         assert self.encoder is not None and self.learning is not None
-        outcomes = [
-            self.learning.learn(rows.X[piece, : rows.width[piece.start]], rows.target[piece])
-            for piece in self.learning.pieces(rows, self.encoder.features)
-        ]
+        outcomes = self.learning.learn(rows)
         losses, alarms = self.monitor.note(self, rows, outcomes, time)
         self.n_rows, self.last_learn = self.n_rows + len(rows.target), time
         predictions = [value for piece in outcomes for value in self._predicted(piece.eta)]
@@ -186,7 +182,7 @@ class LiveModel:
                 found.append(encoded(self.encoder, part))
         except BaseException:
             self.encoder, self.names = Encoder.from_state(json.loads(before)), names
-            self.learning.target = self.encoder.target
+            self.learning.encoder = self.encoder
             raise
         return found
 
@@ -220,9 +216,7 @@ class LiveModel:
     def eta(self, X: np.ndarray) -> np.ndarray:
         """(row, learner)"""
         assert self.learning is not None
-        X = np.ascontiguousarray(X[:, : self.learning.learners[0].n_features])
-        eta = np.column_stack([learner.decision_each(X) for learner in self.learning.learners])
-        return self.learning.blended_each(eta)
+        return self.learning.predict_each(X)
 
     def _predicted(self, eta: np.ndarray) -> list[Value]:
         assert self.learning is not None
@@ -267,7 +261,7 @@ class LiveModel:
         if data is not None:
             model.encoder = Encoder.from_state(notes["encoder"])
             estimator = compact.from_bytes([RAPRegressor, RAPClassifier], data)
-            model.learning = Learning(model.encoder.target, estimator, notes["learning"])
+            model.learning = StreamModel(model.encoder, estimator, notes["learning"])
         model.monitor = Monitor(notes, model.n_rows)
         return model
 

@@ -17,10 +17,10 @@ import uvicorn
 
 from streamlasso._terminal import warn
 from streamlasso.data.encoding.encoder import Encoded
-from streamlasso.run.learning import Outcomes
+from streamlasso.model.outcomes import Outcomes
+from streamlasso.model.wide import WideStreamModel
 from streamlasso.run.options import Options
-from streamlasso.run.run import Run
-from streamlasso.run.wide_learning import WideLearning
+from streamlasso.run.run import Run, Watcher
 from streamlasso.serve.events import Events
 from streamlasso.serve.http.access import Access
 from streamlasso.serve.http.app import application, page_files
@@ -96,19 +96,19 @@ class ShownRun:
 
     def begins(self, run: Run) -> None:
         """A file of features by number has no name for its target; the run gives it one."""
-        settings = ModelSettings(target=run.state.encoder.target.name)
-        is_wide = isinstance(run.state.learning, WideLearning)
+        settings = ModelSettings(target=run.model.target.name)
+        is_wide = isinstance(run.model, WideStreamModel)
         self.served.settings, self.served.model = settings, (WideRun if is_wide else LiveModel)(settings)
 
     def learnt(self, run: Run, rows: Encoded, outcomes: list[Outcomes]) -> None:
         served, model, now = self.served, self.served.model, time.time()
         if model.encoder is None:
             # One that continues has rows that are not known here.
-            model.n_rows = run.state.n_rows - len(rows.target)
+            model.n_rows = run.n_rows - len(rows.target)
             model.monitor.history = History(model.n_rows)
-        model.encoder, model.learning = run.state.encoder, run.state.learning
+        model.encoder, model.learning = run.model.encoder, run.model
         if isinstance(model, WideRun):
-            model.snapshot = run.state.summariser.last_snapshot
+            model.snapshot = run.model.record.last_snapshot
         _, alarms = model.monitor.note(model, rows, outcomes, now)
         model.n_rows, model.last_learn = model.n_rows + len(rows.target), now
         served.n_predictions += len(rows.target)
@@ -128,8 +128,8 @@ class ShownRun:
             self.n_bad = run.data.n_bad
 
 
-class RunPage:
-    """A `Watcher`: serves the page as long as the run goes on, and then until Ctrl-C."""
+class RunPage(Watcher):
+    """Serves the page as long as the run goes on, and then until Ctrl-C."""
 
     def __init__(self, shown: ShownRun, address: str) -> None:
         self.shown, self.address = shown, address

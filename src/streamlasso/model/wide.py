@@ -1,31 +1,95 @@
-"""A run's model of any number of features, as `Learning`; of its coefficients it follows the strongest."""
+"""A `StreamModel` of any number of features, whose rows are dicts of names and values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from streamlasso.baselines import NumberBaselines
-from streamlasso.core.monitor.intervals import Quantiles
-from streamlasso.data.encoding import Target
-from streamlasso.data.encoding.encoder import Encoded
-from streamlasso.families import Family
-from streamlasso.report.summarise import Snapshot
+from streamlasso import checkpoint
+from streamlasso.core.sparse.model import Wide
+from streamlasso.data.encoding import Encoder
+from streamlasso.estimators.multiclass import N_RECENT, n_models
+from streamlasso.families import FAMILIES, Family
+from streamlasso.model.stream_model import StreamModel
+from streamlasso.report.summarise import Snapshot, Summariser
 from streamlasso.report.summary import STRONGEST
-from streamlasso.run.learning import Learning
-from streamlasso.run.wide_models import WideModels
+from streamlasso.settings import as_family
+from streamlasso.wide.named_models import named_bytes, named_model, restore_named
+from streamlasso.wide.packed import unpack
 
+#: The classes of `streamlasso.river` that load such a file, for classes and for numbers.
+CLASSIFIER, REGRESSOR = "river.WideClassifier", "river.WideRegressor"
+SETTINGS = {"experts": 16, "memory": "full", "max_features": None, "keep_names": True}
 #: All features are looked at when so many non-zeros have been learnt since, for each of them.
 NONZEROS_PER_LOOK = 0.5
-#: Stretches of the summary; fewer than elsewhere, since each may need a look at all features.
-MOST_STRETCHES = 256
 
 
-class WideLearning(Learning):
-    """Rows are dicts of names and values.
+class WideModels:
+    """One model, or one per class, of features by name.
+
+    key : what names are hashed with, 16 bytes: with the same one, and the same rows, a run has the same bits
+    """
+
+    def __init__(self, family: str, key: bytes, n_classes: int = 2, settings: Mapping[str, Any] = SETTINGS) -> None:
+        wide = [word for word, each in FAMILIES.items() if each.goes_wide]
+        if family not in wide:
+            raise ValueError(f"--family {family} is not for so many features: use {', '.join(wide[1:])} or {wide[0]}")
+        self.name, self.settings = family, dict(settings)
+        self.key = np.frombuffer(key, dtype=np.uint64)
+        self.models = [self._new() for _ in range(n_models(n_classes))]
+
+    @property
+    def family(self) -> Family:
+        return self.models[0].family
+
+    @property
+    def classes(self) -> bool:
+        return FAMILIES[self.name].binary
+
+    @property
+    def n_seen_(self) -> int:
+        return self.models[0].n_seen
+
+    @property
+    def n_live(self) -> int:
+        """Features with a record, of the model that has most."""
+        return max(len(model.table) for model in self.models)
+
+    def _new(self) -> Wide:
+        return named_model(as_family(self.name), self.settings, self.key, fixed_units=self.classes)
+
+    def add_class(self, n_classes: int) -> None:
+        """The class after `n_classes`. Its model first learns that its class is rare: rows without features, as many as
+        the other faces have it learn (`estimators/multiclass.py`)."""
+        if n_classes == 2:
+            self.models = [self.models[0].mirrored(), self.models[0]]
+        if n_classes >= 2:
+            self.models.append(self._new())
+            for _ in range(min(self.n_seen_, N_RECENT)):
+                self.models[-1].learn_named({}, 0.0, 1.0)
+
+    def as_file(self, labels: list[Any], notes: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+        """`streamlasso.river.WideClassifier.load`, or that of WideRegressor, reads the model in it."""
+        kind = CLASSIFIER if self.classes else REGRESSOR
+        settings = self.settings if self.classes else {"family": self.name, **self.settings}
+        model = named_bytes(kind, settings, self.models, labels if self.classes else None)
+        return checkpoint.as_file(model, kind, notes, arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The models in such a file."""
+        header, arrays = unpack(data)
+        settings = dict(header["settings"])
+        found = cls(settings.pop("family", "binomial"), bytes(16), settings=settings)
+        found.models = restore_named(found._new, header, arrays)
+        found.key = found.models[0].name_key
+        return found
+
+
+class WideStreamModel(StreamModel):
+    """Of its coefficients, the record follows the strongest.
 
     followed : the features that were among the strongest at some time, in the order of the columns of `Snapshot.coef`,
         with their keys
@@ -33,39 +97,22 @@ class WideLearning(Learning):
     """
 
     estimator: WideModels
-    most_stretches = MOST_STRETCHES
+    #: Fewer than elsewhere, since each may need a look at all features.
+    most_stretches = 256
 
-    def __init__(self, target: Target, estimator: WideModels, state: dict[str, Any] | None = None) -> None:
-        super().__init__(target, estimator, state)
+    def __init__(
+        self,
+        encoder: Encoder,
+        estimator: WideModels,
+        state: dict[str, Any] | None = None,
+        record: Summariser | None = None,
+    ) -> None:
+        super().__init__(encoder, estimator, state, record)
         self.followed: dict[str, int] = dict((state or {}).get("followed", []))
         self.nonzeros = (state or {}).get("nonzeros", 0)
 
-    @classmethod
-    def start_wide(
-        cls,
-        target: Target,
-        key: bytes,
-        *,
-        season: int | None = None,
-        competes: bool = False,
-        coverage: float | None = None,
-    ) -> WideLearning:
-        """Of a stream that nothing has been learnt of; the options as in `Learning.start`."""
-        learning = cls(target, WideModels(target.family, key, len(target.classes or [])))
-        learning.coverage = coverage
-        if target.classes is None:
-            learning.errors = Quantiles(learning.family)
-            learning.baselines = NumberBaselines(learning.family, season)
-            if competes:
-                learning.competition = learning._compete()
-        return learning
-
     def state(self) -> dict[str, Any]:
         return {**super().state(), "followed": list(self.followed.items()), "nonzeros": self.nonzeros}
-
-    def save(self, path: Path, notes: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        labels = list(self.target.classes or [])[: self.n_classes]
-        self.estimator.save(path, labels, notes, arrays)
 
     @property
     def family(self) -> Family:
@@ -77,10 +124,10 @@ class WideLearning(Learning):
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def widen(self, features: list[str]) -> None:
+    def _widen(self, features: list[str]) -> None:
         """There is room for all."""
 
-    def add_classes(self, n_classes: int) -> None:
+    def _add_classes(self, n_classes: int) -> None:
         while self.n_classes < n_classes:
             self.estimator.add_class(self.n_classes)
             self.n_classes += 1
@@ -99,13 +146,12 @@ class WideLearning(Learning):
         found = dict.fromkeys(("slope", "lam", "lam_max", "n_active", "effective_size"), nothing)
         return {**found, "eta": eta, "status": np.zeros_like(eta)}
 
-    def predictor(self) -> Callable[[Encoded], np.ndarray]:
-        return lambda rows: np.array([[model.eta_named(x) for model in self.estimator.models] for x in rows.X])
+    def _following(self) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda X: np.array([[model.eta_named(x) for model in self.estimator.models] for x in X])
 
     # --- what comes out -----------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """The model now."""
         every = [(model.names or {}, *model.spread_coef()) for model in self.estimator.models]
         strongest = [_strongest(coef, spread) for _, _, coef, spread in every]
         for (names, keys, _, _), places in zip(every, strongest, strict=True):
@@ -128,9 +174,6 @@ class WideLearning(Learning):
             self.nonzeros = 0
             return self.snapshot()
         return last
-
-    def shown(self, snapshot: Snapshot) -> dict[str, str]:
-        return {"features": f"{self.estimator.n_live:,}"}
 
     def described(self) -> dict[str, Any]:
         experts = self.estimator.settings["experts"]

@@ -1,8 +1,8 @@
-"""The files that a complete run leaves: tables, a figure, a report and the model."""
+"""The files that a complete run leaves: tables, a figure, a report and the model; and what they say in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from pyarrow import parquet
 
 from streamlasso._files import write_whole
-from streamlasso._text import count, listed, number, percent
+from streamlasso._text import count, listed, percent
 from streamlasso.model.competition import MODEL as COMPETING_MODEL
 from streamlasso.report.page import drawn
 from streamlasso.report.run.history import detected_table
@@ -21,7 +21,7 @@ from streamlasso.report.run.plots import plot_summary
 from streamlasso.report.run.report import write_report
 from streamlasso.report.summary import Summary
 from streamlasso.run.options import CHANGES, KEYS, MODEL
-from streamlasso.run.prediction_files import as_csv
+from streamlasso.run.outputs.files import as_csv
 from streamlasso.run.run import Run
 
 #: Bad rows that a note shows, and the least weight of a competitor that one names.
@@ -33,11 +33,10 @@ def finish(
     title: str | None = None,
     comparisons: dict[str, np.ndarray] | None = None,
     mark: Callable[[Figure], None] | None = None,
-    sections: Sequence[str] = (),
 ) -> Summary:
     """Write all files. The checkpoint comes first: whatever happens then, the run can be continued.
 
-    `comparisons` are other losses of the same rows, by name; `mark` adds to the figure, `sections` to the report.
+    `comparisons` are other losses of the same rows, by name; `mark` adds to the figure.
     """
     _refuse_constant(run)
     out, path = run.options.out, run.options.checkpoint
@@ -45,16 +44,15 @@ def finish(
         run.save(path)
     run.predictions.sync()
     summary = run.summary()
-    run.trace.write_parquet(out / "trace.parquet")
     write_whole(out / "coefficients.parquet", _as_parquet(coefficients(summary)))
     summary = summary.printable()
     svg = _write_figure(out, summary, mark)
     write_whole(out / CHANGES, as_csv(detected_table(summary)))
-    keys = run.state.learning.keys
+    keys, sections = run.model.keys, []
     if keys is not None:
         losses = keys.losses()
         write_whole(out / KEYS, as_csv(losses.table()))
-        sections = [*sections, key_section(losses, run.options.key or "")]
+        sections.append(key_section(losses, run.options.key or ""))
     write_report(
         summary,
         out / "report.html",
@@ -68,17 +66,17 @@ def finish(
     if not run.options.is_checkpoint(out / MODEL):
         run.save(out / MODEL, to_continue=False)
     run.predictions.close()
-    run.close_trace()
+    run.trace.close()
     return summary
 
 
 def _refuse_constant(run: Run) -> None:
-    n_rows = run.state.n_rows
+    n_rows = run.n_rows
     if n_rows == 0:
         raise ValueError(f"{run.data.name}: no row has come, so there is nothing to report")
     if n_rows == 1:
         raise ValueError(f"{run.data.name} has one row, which nothing could predict: use more rows")
-    if not run.state.learning.baselines.varied:
+    if not run.model.baselines.varied:
         raise ValueError(
             f"the target {run.options.target!r} has the same value in all {n_rows:,} rows, so there is nothing to "
             "predict: use another --target"
@@ -138,20 +136,20 @@ def _as_parquet(table: pyarrow.Table) -> bytes:
 
 def settings_of(run: Run) -> dict[str, Any]:
     """The options, and what was guessed where they were left out."""
-    options, target = run.options, run.state.encoder.target
+    options, target = run.options, run.model.encoder.target
     found = {
         "data": f"{options.data} ({run.data.format})",
         "target": options.target,
         "family": target.family + (" (guessed)" if target.guessed else ""),
-        "classes": ", ".join(map(str, run.state.learning.labels)) if run.state.learning.classes else None,
+        "classes": ", ".join(map(str, run.model.labels)) if run.model.classes else None,
         "tuner": options.tuner,
-        **run.state.learning.described(),
+        **run.model.described(),
         **({"memory": options.memory} if options.memory else {}),
         "text": ", ".join(options.text),
-        "time": run.state.encoder.time,
+        "time": run.model.encoder.time,
         "key": options.key,
         "lags": "; ".join(
-            f"{name}: {', '.join(map(str, lags))}" for name, lags in run.state.encoder.lags.steps.items()
+            f"{name}: {', '.join(map(str, lags))}" for name, lags in run.model.encoder.lags.steps.items()
         ),
         "keep": ", ".join(options.keep),
         "drop": ", ".join(options.drop),
@@ -163,7 +161,7 @@ def settings_of(run: Run) -> dict[str, Any]:
 
 def notes_of(run: Run) -> list[str]:
     """What a reader should know about the data."""
-    notes, n = list(run.state.encoder.notes), run.data.n_bad
+    notes, n = list(run.model.encoder.notes), run.data.n_bad
     if n:
         examples = "; ".join(run.data.bad_examples[:MOST_SHOWN])
         notes.append(f"{count(n, 'unreadable row')} left out, first: {examples}")
@@ -172,14 +170,14 @@ def notes_of(run: Run) -> list[str]:
 
 def _keys(run: Run) -> list[str]:
     """How much the models of keys gain, and where the rankings are."""
-    keys = run.state.learning.keys
+    keys = run.model.keys
     if keys is None:
         return []
     return [f"{key_sentence(keys.losses(weighed=False))} ({KEYS} has them all)"]
 
 
 def _without_target(run: Run) -> list[str]:
-    n_rows, n_known = run.state.n_rows, run.state.learning.n_known
+    n_rows, n_known = run.n_rows, run.model.n_known
     if n_known == n_rows:
         return []
     they = "it was" if n_rows - n_known == 1 else "they were"
@@ -187,15 +185,11 @@ def _without_target(run: Run) -> list[str]:
 
 
 def _competition(run: Run) -> list[str]:
-    """What the next prediction is made of, and how good the last season's value was."""
-    learning, season, notes = run.state.learning, run.state.encoder.season, []
-    if learning.competition is not None:
-        weights = sorted(learning.competition.weights.items(), key=lambda item: -item[1])
-        parts = [f"{percent(weight)} {name}" for name, weight in weights if weight >= LEAST_WEIGHT]
-        if len(parts) > 1 or weights[0][0] != COMPETING_MODEL:
-            notes.append(f"the next prediction is {listed(parts)}; --lags none leaves it to the model")
-    if learning.mean_seasonal is not None:
-        notes.append(
-            f"the value of {season} rows before (the last season) had a mean loss of {number(learning.mean_seasonal)}"
-        )
-    return notes
+    """What the next prediction is made of."""
+    competition = run.model.competition
+    weights = {} if competition is None else competition.weights
+    some = sorted(((weight, name) for name, weight in weights.items() if weight >= LEAST_WEIGHT), reverse=True)
+    if not some or (len(some) == 1 and some[0][1] == COMPETING_MODEL):
+        return []
+    parts = [f"{percent(weight)} {name}" for weight, name in some]
+    return [f"the next prediction is {listed(parts)}; --lags none leaves it to the model"]

@@ -10,7 +10,7 @@ import pyarrow
 
 from streamlasso.data.encoding import Encoder
 from streamlasso.data.encoding.encoder import Encoded
-from streamlasso.run.learning import Outcomes
+from streamlasso.model.outcomes import Outcomes
 
 #: Columns of the trace that are numbers, after those of the predictions.
 NUMBERS = ("loss", "baseline", "persistence", "slope", "lam", "lam_max", "n_active", "effective_size")

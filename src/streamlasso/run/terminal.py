@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Protocol
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -16,29 +15,11 @@ from streamlasso._terminal import console
 PACE = 0.25
 
 
-class View(Protocol):
-    """Shows a run: sentences, and numbers that change."""
-
-    def message(self, text: str) -> None: ...
-    def show(self, rows: int, numbers: dict[str, str]) -> None: ...
-    def close(self) -> None: ...
-
-
-class Quiet:
-    """Shows nothing."""
-
-    def message(self, text: str) -> None: ...
-
-    def show(self, rows: int, numbers: dict[str, str]) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class Terminal:
-    """Sentences on standard error and, if that is a terminal, a line of numbers that is updated."""
+    """Sentences and, if standard error is a terminal, a line of numbers that is updated; nothing if it is quiet."""
 
-    def __init__(self, to: Console | None = None) -> None:
-        self.console = to or console(stderr=True)
+    def __init__(self, to: Console | None = None, *, quiet: bool = False) -> None:
+        self.console = to or console(stderr=True, quiet=quiet)
         self.live: Live | None = None
         self.started = self.drawn = time.monotonic()
         self.first: int | None = None
@@ -50,15 +31,14 @@ class Terminal:
         now = time.monotonic()
         if self.first is None:
             self.started, self.first = now, rows
-        if not self.console.is_terminal or now - self.drawn < PACE:
+        if self.console.quiet or not self.console.is_terminal or now - self.drawn < PACE:
             return
         self.drawn = now
         if self.live is None:
             self.live = Live(console=self.console, auto_refresh=False, transient=True)
             self.live.start()
         pace = (rows - self.first) / max(now - self.started, 1e-9)
-        shown = {"rows": f"{rows:,}", "rows per second": f"{pace:,.0f}", **numbers}
-        self.live.update(_picture(shown), refresh=True)
+        self.live.update(_picture({"rows": f"{rows:,}", "rows per second": f"{pace:,.0f}", **numbers}), refresh=True)
 
     def close(self) -> None:
         if self.live is not None:
@@ -66,10 +46,10 @@ class Terminal:
             self.live = None
 
 
-def _picture(numbers: dict[str, Any]) -> Group:
+def _picture(numbers: dict[str, str]) -> Group:
     table = Table.grid(padding=(0, 2))
     for _ in numbers:
         table.add_column(justify="right", no_wrap=True)
     table.add_row(*(Text(name, style="dim") for name in numbers))
-    table.add_row(*(Text(str(value), style="bold") for value in numbers.values()))
+    table.add_row(*(Text(value, style="bold") for value in numbers.values()))
     return Group(table, Text("Ctrl-C ends the run, with a report of the rows so far.", style="dim"))

@@ -1,0 +1,1 @@
+"""What a run writes while rows come: predictions, and the trace."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Exit status: 0; 2 and one line on standard error if it cannot be done; 130 if interrupted."""
     # Imports make many objects that stay: to look for garbage as often as usual takes a tenth of a short run.
     gc.set_threshold(FEWER_COLLECTIONS)
+    _prepare_terminal()
     try:
         command, bound, _ = app.parse_args(
             sys.argv[1:] if arguments is None else arguments, print_error=False, exit_on_error=False
@@ -58,6 +60,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("streamlasso: interrupted", file=sys.stderr)
         return 130
     return status if isinstance(status, int) else 0
+
+
+def _prepare_terminal() -> None:
+    """Print names that the terminal cannot show in escapes; and no table in a terminal without columns, which never
+    ends."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    if not os.environ.get("COLUMNS", "1").strip("0 "):
+        del os.environ["COLUMNS"]
 
 
 def _refuse(words: str) -> int:

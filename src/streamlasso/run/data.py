@@ -14,7 +14,7 @@ from streamlasso.data.encoding.encoder import Encoded
 from streamlasso.data.encoding.reading import joined
 from streamlasso.data.sources import BadRows, open_source
 from streamlasso.data.sources.base import Address, Block
-from streamlasso.data.sources.opening import address_of, name_of
+from streamlasso.data.sources.opening import address_of, name_of, undamaged
 
 #: Rows that are encoded, learnt and written at a time: what a reader of the predictions waits for at most.
 CHUNK = 256
@@ -73,7 +73,8 @@ class Data:
 
     def _with_name(self, blocks: Iterator[Block]) -> Iterator[Block]:
         try:
-            yield from blocks
+            with undamaged():
+                yield from blocks
         except ValueError as error:
             raise ValueError(f"{self.name}: {error}") from error
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
@@ -45,7 +48,8 @@ def open_source(data: str, bad_rows: BadRows, place: dict[str, Any] | None = Non
         address = address_of(data)
         if address is not None:
             return address.at(data, bad_rows, place)
-        return _recognised(_opened(data), data, bad_rows)
+        with undamaged():
+            return _recognised(_opened(data), data, bad_rows)
     except ValueError as error:
         raise ValueError(f"{name_of(data)}: {error}") from error
 
@@ -62,6 +66,8 @@ def name_of(data: str) -> str:
 
 def _opened(data: str) -> io.BufferedReader:
     if data == "-":
+        if sys.stdin is None:
+            raise ValueError("it is closed: pipe the rows in, or name a file")
         return cast(io.BufferedReader, sys.stdin.buffer)
     if Path(data).is_dir():
         raise ValueError(f"it is a directory: use a file ({KNOWN}), or - for standard input")
@@ -69,10 +75,10 @@ def _opened(data: str) -> io.BufferedReader:
 
 
 def _recognised(stream: io.BufferedReader, data: str, bad_rows: BadRows) -> Source:
-    start, extensions = _start(stream), [extension.lower() for extension in Path(data).suffixes]
+    start, extensions = stream.peek(64)[:4096], [extension.lower() for extension in Path(data).suffixes]
     if start.startswith(GZIP):
         stream = cast(io.BufferedReader, gzip.GzipFile(fileobj=stream))
-        start, extensions = _start(stream), [extension for extension in extensions if extension != ".gz"]
+        start, extensions = stream.peek(64)[:4096], [extension for extension in extensions if extension != ".gz"]
     _refuse(start, extensions[-1] if extensions else "")
     for source in SOURCES:
         if source.recognises(start):
@@ -91,8 +97,10 @@ def _refuse(start: bytes, extension: str) -> None:
         raise ValueError("it is a JSON array: convert it to one object per line, say with jq -c '.[]'")
 
 
-def _start(stream: io.BufferedReader) -> bytes:
+@contextmanager
+def undamaged() -> Iterator[None]:
+    """Within it, what a damaged gzip file raises is an error in words."""
     try:
-        return stream.peek(64)[:4096]
-    except (EOFError, gzip.BadGzipFile) as error:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise ValueError(f"the gzip file is cut short or damaged ({error})") from error

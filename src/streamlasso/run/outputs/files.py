@@ -45,6 +45,8 @@ def open_predictions(path: Path | None, position: int | None = None, keep: bool 
     """By the end of the name; None is standard output. `position` continues there, None starts a new file; `keep` if a
     later run may continue."""
     if path is None:
+        if sys.stdout is None:
+            raise ValueError("--predictions -: standard output is closed: name a file")
         return TextFile(None, None, _as_csv)
     if path.suffix.lower() == ".parquet":
         return ParquetFile(path, position, keep)

@@ -6,8 +6,7 @@ import pytest
 
 from streamlasso.data.encoding import Target, detect_encoder, encoder_for
 from streamlasso.data.encoding.leakage import leakage_notes, leaking_columns
-from streamlasso.data.encoding.notes import first_row_notes
-from streamlasso.data.encoding.placeholders import placeholder_in
+from streamlasso.data.encoding.notes import first_row_notes, placeholder_in
 
 RNG = np.random.default_rng(0)
 A, B, C, NOISE = RNG.normal(size=(4, 500))

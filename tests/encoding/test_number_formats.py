@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streamlasso.data.encoding import Target, detect_encoder, encoder_for, reading
 from streamlasso.data.encoding.detect_formats import detect_formats, format_notes
-from streamlasso.data.encoding.number_formats import BLANKS, example
+from streamlasso.data.encoding.reading import BLANKS, example
 from streamlasso.run.data import Data
 
 

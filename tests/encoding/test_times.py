@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 
 from streamlasso.data.encoding import Encoder, detect_encoder
-from streamlasso.data.encoding.spacing import is_in_order, season_of
+from streamlasso.data.encoding.times.spacing import is_in_order, season_of
 
 N = 60
 Y = np.random.default_rng(0).normal(size=N)

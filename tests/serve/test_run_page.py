@@ -74,7 +74,7 @@ def test_a_file_is_shown_to_its_last_row_and_learnt_as_without_a_page(lines, tmp
     (tmp_path / "rows.csv").write_text("x,z,y\n" + "".join(lines))
     plain = Run(Options(str(tmp_path / "rows.csv"), "y", tmp_path / "plain", lags={}))
     assert plain.go()
-    plain.trace.write_parquet(tmp_path / "plain" / "trace.parquet")
+    plain.trace.write_parquet()
     live = Live(str(tmp_path / "rows.csv"), "--out", str(tmp_path / "live"))
     facts = live.until(N, "rows.csv")
     with Browser() as browser:

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from streamlasso.data.encoding.sparse_columns import Namespaces, Pairs, Words
+from streamlasso.data.encoding.sparse.columns import Namespaces, Pairs, Words
 from streamlasso.data.sources import BadRows
 from streamlasso.data.sources.delimited import Delimited
 from streamlasso.data.sources.opening import SOURCES

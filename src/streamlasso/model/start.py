@@ -9,7 +9,7 @@ import pyarrow
 
 from streamlasso import RAPClassifier, RAPRegressor
 from streamlasso.data.encoding import Encoder
-from streamlasso.data.encoding.sparse_encoder import SparseEncoder, with_sparse
+from streamlasso.data.encoding.sparse.encoder import SparseEncoder, with_sparse
 from streamlasso.families import FAMILIES
 from streamlasso.model.stream_model import StreamModel
 from streamlasso.model.wide import WideModels, WideStreamModel

@@ -169,7 +169,7 @@ class StreamModel:
         keys, weights = (None if each is None else each[piece] for each in (rows.keys, rows.weights))
         outcomes = self._learn(np.ascontiguousarray(X), rows.target[piece], keys, weights)
         if self.record is not None:
-            last, time = self.record.last_snapshot, _as_text(rows.time, piece.stop - 1)
+            last, time = self.record.last_snapshot, rows.when(piece.stop - 1)
             self.record.add(
                 outcomes.sums,
                 outcomes.fit,
@@ -354,8 +354,9 @@ class StreamModel:
         """The prediction of each row with its interval, where one is asked for; for classes, its probability, and those
         of the first `n_listed` classes."""
         if not self.classes:
-            ends = {} if interval is None else dict(zip(self.also_predicted, _finite(interval).T, strict=False))
-            return {"prediction": self.family.means(eta[:, 0]), **ends}
+            ends = np.empty((len(eta), 0)) if interval is None else np.where(np.isfinite(interval), interval, np.nan)
+            named = dict(zip(self.also_predicted, ends.T, strict=False))
+            return {"prediction": self.family.means(eta[:, 0]), **named}
         best, labels, shares = best_class(eta), self.labels, probabilities(self.family.means(eta))
         named = {"prediction": np.array(labels, dtype=object)[best], "probability": shares[np.arange(len(best)), best]}
         if self.coverage is not None:
@@ -398,15 +399,3 @@ class StreamModel:
         """Settings for the report."""
         settings = self.learners[0].settings
         return {"memory": settings["memory"] or "chosen by the mixture"}
-
-
-def _finite(interval: np.ndarray) -> np.ndarray:
-    """NaN where there is no end."""
-    return np.where(np.isfinite(interval), interval, np.nan)
-
-
-def _as_text(times: np.ndarray | None, i: int) -> str:
-    """The time of a row, or nothing if it is missing."""
-    if times is None or times[i] is None or times[i] != times[i]:
-        return ""
-    return str(times[i]).replace("T", " ")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from streamlasso._text import listed
-from streamlasso.data.encoding.sparse_columns import SparseColumn, column_of, parse_ngrams
+from streamlasso.data.encoding.sparse.columns import SparseColumn, column_of, parse_ngrams
 from streamlasso.data.sources.kafka_client import SCHEME
 from streamlasso.data.sources.opening import address_of
 from streamlasso.estimators.intervals import refuse_coverage
@@ -50,7 +50,7 @@ class Options:
 
     `lags` None: earlier targets are features, and compete with the model. `key` is the column of the keys, each of
     which has a model. `text` are columns that are tokenised; `sparse` are all columns of many features, each with its
-    kind (`encoding/sparse_columns.py`), once the source is known (`for_source`). Options that affect what is learnt
+    kind (`encoding/sparse/columns.py`), once the source is known (`for_source`). Options that affect what is learnt
     (`learning`) must stay the same when a run continues.
     """
 

@@ -18,12 +18,13 @@ from streamlasso.data.encoding import Encoder, detect_encoder
 from streamlasso.data.encoding.encoder import Cells, Encoded
 from streamlasso.data.encoding.reading import is_nested
 from streamlasso.data.encoding.reading import keys as keys_in
-from streamlasso.data.encoding.sparse_encoder import detect_sparse_encoder
+from streamlasso.data.encoding.sparse.encoder import detect_sparse_encoder
 from streamlasso.data.encoding.suggestions import refuse_unknown
 from streamlasso.data.sources.base import Block
 from streamlasso.model.outcomes import Outcomes
 from streamlasso.model.start import is_wide, recorded, started, started_wide
 from streamlasso.model.stream_model import StreamModel
+from streamlasso.report.summarise import Snapshot
 from streamlasso.report.summary import Summary
 from streamlasso.run.alarm import Alarm
 from streamlasso.run.data import CHUNK, Data
@@ -90,6 +91,11 @@ class Run:
     def n_rows(self) -> int:
         assert self.model.record is not None
         return self.model.record.n_rows
+
+    @property
+    def last_snapshot(self) -> Snapshot | None:
+        assert self.model.record is not None
+        return self.model.record.last_snapshot
 
     def _open_outputs(self, positions: dict[str, Any]) -> None:
         """New, or where the checkpoint left them. The files of an earlier run that was completed are deleted."""
@@ -207,7 +213,7 @@ class Run:
     def _show(self) -> None:
         assert self.model.record is not None
         loss, baseline = self.model.record.running_means(self.model.family)
-        now = self.model.record.last_snapshot or self.model.snapshot()
+        now = self.last_snapshot or self.model.snapshot()
         numbers = {"loss": number(loss), "running mean": number(baseline)}
         if not np.isnan(now.lam[0]):
             numbers |= {"lam": number(now.lam[0]), "memory": f"{now.effective_size:,.0f} rows"}

@@ -14,7 +14,7 @@ from streamlasso._files import write_whole
 from streamlasso.compact import ERRORS
 from streamlasso.data.encoding import Encoder, Target
 from streamlasso.data.encoding.columns import NumberColumn
-from streamlasso.data.encoding.sparse_encoder import encoder_from
+from streamlasso.data.encoding.sparse.encoder import encoder_from
 from streamlasso.model.stream_model import StreamModel
 from streamlasso.model.wide import CLASSIFIER, REGRESSOR, WideModels, WideStreamModel
 from streamlasso.report.state import summariser_from, summariser_state

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow
 
 from streamlasso.core.base.checks import LARGEST
-from streamlasso.data.encoding import dates, reading
-from streamlasso.data.encoding.number_formats import example
+from streamlasso.data.encoding import reading
+from streamlasso.data.encoding.reading import example
+from streamlasso.data.encoding.times import dates
 
 #: Levels of a text column with a feature of their own; all further ones share the feature OTHER.
 MOST_LEVELS = 30
@@ -127,7 +128,7 @@ class Column:
 
 
 class NumberColumn(Column):
-    """Numbers, one feature; `format` is how they are written (`number_formats.py`)."""
+    """Numbers, one feature; `format` is how they are written (`reading.py`)."""
 
     kind = "number"
     description = "numbers"

@@ -11,7 +11,7 @@ from pyarrow import compute
 
 from streamlasso._text import listed_things
 from streamlasso.data.encoding import reading
-from streamlasso.data.encoding.number_formats import SIGNS
+from streamlasso.data.encoding.reading import SIGNS
 
 #: Text that may be a number.
 LIKE_A_NUMBER = r"^\W*\d[^a-zA-Z/:]*$"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,11 +13,11 @@ from streamlasso._text import count, shortened
 from streamlasso.core.base.checks import LARGEST
 from streamlasso.data.encoding import reading
 from streamlasso.data.encoding.columns import MOST_LEVELS, OTHER, Column, column_from
-from streamlasso.data.encoding.joined_times import JoinedTime
 from streamlasso.data.encoding.lags import Lags
-from streamlasso.data.encoding.sparse_columns import SparseColumn
+from streamlasso.data.encoding.sparse.columns import SparseColumn
 from streamlasso.data.encoding.suggestions import suggestion
 from streamlasso.data.encoding.target import Target
+from streamlasso.data.encoding.times.joined_times import JoinedTime
 
 #: When there are so many features, no further level gets one of its own.
 MOST_FEATURES = 500
@@ -69,6 +70,12 @@ class Encoded(NamedTuple):
         """The features of some rows, as wide as at the first of them; rows of dicts have no width."""
         return self.X[rows] if self.X.ndim == 1 else self.X[rows, : self.width[rows.start]]
 
+    def when(self, i: int) -> str:
+        """The time of a row, or nothing if it is missing."""
+        if self.time is None or self.time[i] is None or self.time[i] != self.time[i]:
+            return ""
+        return str(self.time[i]).replace("T", " ")
+
 
 class Encoder:
     """Encodes blocks of a table in order; `features` are the names so far, in the order of the columns of X.
@@ -77,7 +84,7 @@ class Encoder:
     season : the number of rows in a season, if there is one
     in_time : whether the rows are in the order of time, or are series one after the other that are
     key : the column with the key of each row, if there is one; lags are those of the same key
-    sparse : columns of many features (`sparse_encoder.py`), none here
+    sparse : columns of many features (`sparse/encoder.py`), none here
     unseen : of columns that were encoded without growing, the levels that have no feature, and how often they occur
 
     >>> import pyarrow
@@ -116,6 +123,13 @@ class Encoder:
         self.joined, self.season, self.in_time, self.key = joined, season, in_time, key
         self.notes = list(notes)
         self.unseen: dict[str, dict[str, int]] = {}
+
+    def ahead(self) -> Encoder:
+        """A copy that encodes the next rows while the encoder itself stays where it is."""
+        other = copy(self)
+        other.columns = [copy(column) for column in self.columns]
+        other.features, other.place, other.notes = list(self.features), dict(self.place), list(self.notes)
+        return other
 
     # --- reading ------------------------------------------------------------------------------------------------------
 

@@ -8,20 +8,21 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow
+from pyarrow import types
 
 from streamlasso.data.encoding import reading
-from streamlasso.data.encoding.columns import Column
-from streamlasso.data.encoding.dates import YEARS
-from streamlasso.data.encoding.detect_columns import detect_column
-from streamlasso.data.encoding.detect_formats import detect_formats
+from streamlasso.data.encoding.columns import Column, DateColumn, NumberColumn, TextColumn
+from streamlasso.data.encoding.detect_formats import detect_formats, format_notes
 from streamlasso.data.encoding.encoder import Encoder
-from streamlasso.data.encoding.joined_times import JoinedTime, joined_time
 from streamlasso.data.encoding.lags import Lags
 from streamlasso.data.encoding.notes import first_row_notes
 from streamlasso.data.encoding.reading import is_nested
-from streamlasso.data.encoding.spacing import is_in_order, is_mostly_forward, season_of
-from streamlasso.data.encoding.suggestions import refuse_unknown
+from streamlasso.data.encoding.suggestions import refuse_unknown, suggestion
 from streamlasso.data.encoding.target import Target
+from streamlasso.data.encoding.times import dates, spacing
+from streamlasso.data.encoding.times.dates import YEARS
+from streamlasso.data.encoding.times.joined_times import JoinedTime, joined_time
+from streamlasso.data.encoding.times.spacing import is_in_order, is_mostly_forward, season_of
 
 
 def detect_encoder(
@@ -180,3 +181,70 @@ def _why_not(column: Column, cells: pyarrow.Array, kept: bool) -> str:
     if not kept and not column.is_useful(cells):
         return f"its text hardly repeats, as that of a name does; --keep {shlex.quote(column.name)} keeps it"
     return ""
+
+
+def detect_column(name: str, cells: pyarrow.Array, number_format: str | None = None) -> Column:
+    """A column of the right kind. The first value that is there stands for those missing before it."""
+    column = _column(name, cells, number_format)
+    values, _ = column.read(cells)
+    there = np.flatnonzero(~column.missing(values))
+    if len(there):
+        column.last = values[there[0]]
+    return column
+
+
+def _column(name: str, cells: pyarrow.Array, number_format: str | None) -> Column:
+    if reading.is_nested(cells):
+        raise ValueError(
+            f"column {name!r} holds {cells.type}, not numbers, text or dates: leave it out with "
+            f"--drop {shlex.quote(name)}"
+        )
+    if reading.is_temporal(cells):
+        return _date_column(name, cells, None)
+    if types.is_dictionary(cells.type):
+        return TextColumn(name)
+    if not reading.is_text(cells) or reading.holds_numbers(cells, number_format):
+        since = dates.format_of_numbers(name, cells)
+        return NumberColumn(name, format=number_format) if since is None else _date_column(name, cells, since)
+    date_format = dates.format_of(cells)
+    return TextColumn(name) if date_format is None else _date_column(name, cells, date_format)
+
+
+def _date_column(name: str, cells: pyarrow.Array, date_format: str | None) -> DateColumn:
+    values, _ = dates.parse(cells, date_format)
+    values = values[~np.isnat(values)]
+    of_day = types.is_time(cells.type) if date_format is None else date_format in dates.TIMES
+    parts = ("hour",) if of_day else spacing.parts_of(values)
+    return DateColumn(name, format=date_format, parts=parts, start=str(values[0]) if len(values) else "1970-01-01")
+
+
+#: A name that no column has.
+NO_TARGET = "\0 no target"
+
+
+def without_target(
+    rows: pyarrow.RecordBatch,
+    *,
+    keep: Iterable[str] | None = None,
+    drop: Iterable[str] | None = None,
+    time: str | None = None,
+) -> Encoder:
+    """The encoder of a table by its first rows, where there is nothing to predict; the options of `encoder_for`."""
+    for option, given in {"keep": keep, "drop": drop}.items():
+        if isinstance(given, str):
+            raise ValueError(f"{option}={given!r} is not a list: use [{given!r}]")
+    keep, drop = list(keep or ()), list(drop or ())
+    for option, names in {"keep": keep, "drop": drop, "time": [time] if time else []}.items():
+        for name in names:
+            if name not in rows.schema.names:
+                raise ValueError(f"{option}: {name!r} is not a column: {suggestion(name, rows.schema.names)}")
+    formats = detect_formats(rows)
+    try:
+        encoder = encoder_for(rows, Target(NO_TARGET, "gaussian"), formats, keep=keep, drop=drop, time=time)
+    except ValueError as error:
+        if NO_TARGET not in str(error):
+            raise
+        raise ValueError("no column of X gives a feature: all are empty, text that never repeats, or dropped") from None
+    numeric = [column.name for column in encoder.columns if column.is_numeric]
+    encoder.notes += format_notes(rows, formats, numeric)
+    return encoder

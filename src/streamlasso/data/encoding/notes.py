@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow
 
+from streamlasso._text import listed_things
 from streamlasso.data.encoding import reading
-from streamlasso.data.encoding.dates import SINCE_1970
 from streamlasso.data.encoding.detect_formats import format_notes
 from streamlasso.data.encoding.encoder import Encoder
 from streamlasso.data.encoding.leakage import leakage_notes, leaking_columns
-from streamlasso.data.encoding.placeholders import placeholder_notes
 from streamlasso.data.encoding.target import Target
+from streamlasso.data.encoding.times.dates import SINCE_1970
 
 #: Rows with a target that are needed to see that they are sorted, and the share of them that may be out of order.
 ENOUGH, MOST_BACK = 20, 0.01
@@ -67,3 +67,43 @@ def _are_sorted(values: list[Any], are_classes: bool) -> bool:
     most = MOST_BACK * len(steps)
     back, forward = (sum(sign * (after - before) < 0 for before, after in steps) for sign in (1, -1))
     return changes > 0 and min(back, forward) <= most
+
+
+#: How often a placeholder occurs at least, and how many other values the column has at least.
+OFTEN, MANY = 3, 30
+#: Columns that a note names.
+MOST_NAMED = 5
+
+
+def placeholder_in(values: np.ndarray) -> float | None:
+    """A number far below all others, or one of nines far above them, that occurs repeatedly; None if there is none.
+
+    >>> import numpy as np
+    >>> from streamlasso.data.encoding.notes import placeholder_in
+    >>> placeholder_in(np.array([*np.linspace(5, 30, 100), -200, -200, -200]))
+    -200.0
+    >>> placeholder_in(np.linspace(-200, 30, 100))
+    """
+    different, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    if len(different) <= MANY:
+        return None
+    (low, next_low), (next_high, high) = different[:2], different[-2:]
+    if counts[0] >= OFTEN and low <= -9 and low == round(low) and next_low - low >= -low / 2:
+        return float(low)
+    if counts[-1] >= OFTEN and high >= 99 and set(f"{high:.10g}") == {"9"} and high - next_high >= high / 2:
+        return float(high)
+    return None
+
+
+def placeholder_notes(columns: Mapping[str, np.ndarray]) -> list[str]:
+    """A note for each placeholder, with the columns that have it."""
+    found: dict[float, list[str]] = {}
+    for name, values in columns.items():
+        placeholder = placeholder_in(values)
+        if placeholder is not None:
+            found.setdefault(placeholder, []).append(name)
+    return [
+        f"{placeholder:.10g} may stand for a missing value ({listed_things('column', names, MOST_NAMED)}), but is read "
+        "as a number: if so, leave such cells empty"
+        for placeholder, names in found.items()
+    ]

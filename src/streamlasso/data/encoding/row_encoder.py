@@ -7,9 +7,8 @@ from typing import Any
 
 import pyarrow
 
-from streamlasso.data.encoding.ahead import ahead, without_target
-from streamlasso.data.encoding.detect_columns import detect_column
 from streamlasso.data.encoding.encoder import Encoder
+from streamlasso.data.encoding.first_rows import detect_column, without_target
 from streamlasso.data.encoding.frames import cells_of
 
 #: What the columns hold is detected again after 1, 2, 4, ... rows, for the last time after so many.
@@ -56,12 +55,12 @@ class RowEncoder:
             return dict(features)
         if self.encoder is None:
             return {}
-        return _encoded(ahead(self.encoder), {str(name): value for name, value in row.items()}, grow=False)
+        return _encoded(self.encoder.ahead(), {str(name): value for name, value in row.items()}, grow=False)
 
     def _with_new(self, row: dict[str, Any]) -> Encoder:
         """A copy of the encoder, with columns for names that it has not met."""
         assert self.encoder is not None
-        encoder = ahead(self.encoder)
+        encoder = self.encoder.ahead()
         for name, value in row.items():
             if name not in self.names and value is not None:
                 encoder.add_column(detect_column(name, _cells([value])))

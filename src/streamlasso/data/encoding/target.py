@@ -25,7 +25,7 @@ class Target:
     family : its name
     classes : the labels so far, or None
     guessed : whether the family was guessed from the first rows
-    format : how numbers are written (`number_formats.py`)
+    format : how numbers are written (`reading.py`)
     maybe_classes : the values, where the guess was numbers and they may be classes
     n_first : the number of classes in the first rows
 

@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from streamlasso._files import write_whole
-from streamlasso.data.encoding.ahead import ahead, without_target
 from streamlasso.data.encoding.encoder import Encoder
+from streamlasso.data.encoding.first_rows import without_target
 from streamlasso.data.encoding.frames import table_of
 from streamlasso.estimators.turns import learning
 from streamlasso.estimators.validation import NOTED, checked_array
@@ -100,7 +100,7 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
         with learning(self):
             reset = reset or not hasattr(self, "encoder_")
             rows, labels = self._table(X, reset=reset)
-            encoder = without_target(rows, **self.get_params()) if reset else ahead(self.encoder_)
+            encoder = without_target(rows, **self.get_params()) if reset else self.encoder_.ahead()
             found = encoder.encode(encoder.read(rows, needs_target=False), grow=True).X
             self.__dict__.update(labels, encoder_=encoder)
             if "feature_names_in_" not in labels:
@@ -112,7 +112,7 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> np.ndarray:
         """The features (row, feature) of rows that follow the last one learnt, in order."""
         check_is_fitted(self)
-        encoder = ahead(self.encoder_)
+        encoder = self.encoder_.ahead()
         return encoder.encode(encoder.read(self._table(X, reset=False)[0], needs_target=False), grow=False).X
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -186,7 +186,7 @@ class StreamEncoder(TransformerMixin, BaseEstimator):
 
     def _refuse_misfit(self, record: dict[str, Any]) -> None:
         """What was loaded must be what was saved, and take a row: one in which everything is missing."""
-        encoder, names = ahead(self.encoder_), _names(self._labels())
+        encoder, names = self.encoder_.ahead(), _names(self._labels())
         words = [*names, *encoder.features, *encoder.notes, *(column.name for column in encoder.columns)]
         if len(names) != self.n_features_in_ or not all(isinstance(word, str) for word in words):
             raise ValueError("names that are no names")

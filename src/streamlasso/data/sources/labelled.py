@@ -13,7 +13,7 @@ from streamlasso.data.sources.lines import BYTE_ORDER_MARK, Bytes, whole_lines
 
 
 class Labelled:
-    """One row per line: its label and, as text, the features (`data/encoding/sparse_columns.py`).
+    """One row per line: its label and, as text, the features (`data/encoding/sparse/columns.py`).
 
     target, sparse : the column that is predicted if none is named; columns of many features, and how they are written
     """

@@ -10,8 +10,8 @@ import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor, compact
 from streamlasso.data.encoding import Encoder
-from streamlasso.data.encoding.detect_columns import detect_column
 from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.first_rows import detect_column
 from streamlasso.model.stream_model import StreamModel
 from streamlasso.serve.learning.alarms import Alarm
 from streamlasso.serve.learning.encode import encoded, encoded_each

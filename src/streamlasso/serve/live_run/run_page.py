@@ -108,7 +108,7 @@ class ShownRun:
             model.monitor.history = History(model.n_rows)
         model.encoder, model.learning = run.model.encoder, run.model
         if isinstance(model, WideRun):
-            model.snapshot = run.model.record.last_snapshot
+            model.snapshot = run.last_snapshot
         _, alarms = model.monitor.note(model, rows, outcomes, now)
         model.n_rows, model.last_learn = model.n_rows + len(rows.target), now
         served.n_predictions += len(rows.target)

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow
 from pyarrow import compute
 
-from streamlasso.data.encoding import dates, reading
+from streamlasso.data.encoding import reading
 from streamlasso.data.encoding.columns import Column, DateColumn
+from streamlasso.data.encoding.times import dates
 
 #: Numbers that are a part of a date, by the names that they have, with their least and greatest values.
 NUMBERS = {

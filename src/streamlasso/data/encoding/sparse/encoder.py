@@ -14,7 +14,7 @@ from streamlasso.data.encoding import reading
 from streamlasso.data.encoding.columns import TextColumn
 from streamlasso.data.encoding.encoder import Cells, Encoded, Encoder
 from streamlasso.data.encoding.first_rows import detect_encoder
-from streamlasso.data.encoding.sparse_columns import Features, Levels, SparseColumn, Words, as_value, column_of
+from streamlasso.data.encoding.sparse.columns import Features, Levels, SparseColumn, Words, as_value, column_of
 
 
 class SparseEncoder(Encoder):
@@ -105,7 +105,7 @@ def detect_sparse_encoder(
     """As `detect_encoder`, where `sparse` are columns of many features.
 
     >>> import pyarrow
-    >>> from streamlasso.data.encoding.sparse_columns import Words
+    >>> from streamlasso.data.encoding.sparse.columns import Words
     >>> rows = pyarrow.RecordBatch.from_pydict({"title": ["Cheap pills", "See you"], "y": ["1", "0"]})
     >>> encoder = detect_sparse_encoder(rows, "y", "auto", [Words("title")])
     >>> encoder.encode(encoder.read(rows)).X[0]

@@ -26,7 +26,7 @@ STYLE = (
   --plus: {DARK}; --minus: {LIGHT}; --negative: {RED}; }}
 @media (prefers-color-scheme: dark) {{ :root {{ --ink: #e8e8e8; --paper: #16181b; --soft: #b0b0b0; --line: #3c4045;
   --faint: #24272b; --plus: #7db4ec; --minus: #f0b23c; --negative: #ff8a75; }}
-  img {{ filter: invert(.914) hue-rotate(180deg); }} }}
+  img {{ filter: invert(.93) hue-rotate(180deg) brightness(1.25); }} }}
 """
     + """
 body { background: var(--paper); color: var(--ink); overflow-wrap: break-word; }

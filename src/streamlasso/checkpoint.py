@@ -58,9 +58,14 @@ def read(path: Any) -> tuple[str, bytes, dict[str, Any], dict[str, np.ndarray]]:
     with open(path, "rb") as file:
         data = file.read()
     try:
-        record, tensors = _record(data), _tensors(data)
+        return parts_of(data)
     except Refusal as refusal:
         raise ValueError(f"{os.fspath(path)!r}: {refusal}") from refusal.__cause__
+
+
+def parts_of(data: bytes) -> tuple[str, bytes, dict[str, Any], dict[str, np.ndarray]]:
+    """The same of the bytes of a file; a Refusal where they are none."""
+    record, tensors = _record(data), _tensors(data)
     model = tensors.pop(MODEL).tobytes()
     arrays = {name.removeprefix(NOTED): array for name, array in sorted(tensors.items())}
     return str(record.get("class")), model, record["notes"], arrays

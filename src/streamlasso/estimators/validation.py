@@ -58,7 +58,7 @@ def checked_features(
             X, labels = checked_array(estimator, X, reset=reset, **numbers)
     bad = first_unfit(X)
     if bad >= 0:
-        _refuse_value("X", X, *divmod(bad, X.shape[1]))
+        refuse_value("X", X, *divmod(bad, X.shape[1]))
     return X, labels
 
 
@@ -152,7 +152,7 @@ def numbers_of(y: Any, n_rows: int, family: Family) -> np.ndarray:
     _refuse_length(y, n_rows)
     bad = first_unfit(y.reshape(-1, 1))
     if bad >= 0:
-        _refuse_value("y", y, bad)
+        refuse_value("y", y, bad)
     complaint = family.check_target(y)
     if complaint:
         raise ValueError(f"y: {complaint}; family={family!r}. No row was learnt.")
@@ -207,7 +207,7 @@ def _refuse_length(y: np.ndarray, n_rows: int) -> None:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: {[n_rows, len(y)]}")
 
 
-def _refuse_value(name: str, values: np.ndarray, *where: int) -> None:
+def refuse_value(name: str, values: Any, *where: int, most: float = LARGEST) -> None:
     """Name the value and its place."""
     value = values[where]
     place = f"{name}[{', '.join(map(str, where))}] = {value}"
@@ -218,9 +218,7 @@ def _refuse_value(name: str, values: np.ndarray, *where: int) -> None:
         )
     if np.isinf(value):
         raise ValueError(f"Input {name} contains infinity: {place}; no row was learnt.")
-    raise ValueError(
-        f"{place}: squares are summed in double precision, so values lie within +-{LARGEST:g}; rescale it."
-    )
+    raise ValueError(f"{place}: so that sums are finite, values lie within +-{most:g}; rescale it. No row was learnt.")
 
 
 @contextmanager

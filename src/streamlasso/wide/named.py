@@ -52,6 +52,19 @@ class _Named(Saved):
 
     @property
     @between_rows
+    def coef_(self) -> Any:
+        return self._by_model([named_coef(model) for model in self.learners_])
+
+    @property
+    @between_rows
+    def intercept_(self) -> Any:
+        return self._by_model([model.intercept for model in self.learners_])
+
+    def _by_model(self, values: list[Any]) -> Any:
+        return values[0]
+
+    @property
+    @between_rows
     def n_live_(self) -> int:
         """Features with a record; for several classes, of all models together."""
         return sum(len(model.table) for model in self.learners_)
@@ -159,17 +172,8 @@ class WideClassifier(NamedParameters, _Named, base.Classifier):
             return dict.fromkeys(labels, 1.0 / len(means))
         return {label: mean / total for label, mean in zip(labels, means, strict=True)}
 
-    @property
-    @between_rows
-    def coef_(self) -> dict[Hashable, dict[str, float]]:
-        labels = modelled(self.classes_)
-        return {label: named_coef(model) for label, model in zip(labels, self.learners_, strict=False)}
-
-    @property
-    @between_rows
-    def intercept_(self) -> dict[Hashable, float]:
-        labels = modelled(self.classes_)
-        return {label: model.intercept for label, model in zip(labels, self.learners_, strict=False)}
+    def _by_model(self, values: list[Any]) -> dict[Hashable, Any]:
+        return dict(zip(modelled(self.classes_), values, strict=False))
 
     def _labels(self) -> list[Any]:
         return packed.plain_labels(self.classes_)
@@ -233,15 +237,6 @@ class WideRegressor(NamedFamilyParameters, _Named, base.Regressor):
     def predict_one(self, x: dict[Any, Any]) -> float:
         """The mean of the response, given a row."""
         return self.learners_[0].predict_named(x)
-
-    @property
-    @between_rows
-    def coef_(self) -> dict[str, float]:
-        return named_coef(self.learners_[0])
-
-    @property
-    def intercept_(self) -> float:
-        return self.learners_[0].intercept
 
 
 def _weight(w: Any) -> float:

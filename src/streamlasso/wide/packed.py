@@ -1,10 +1,4 @@
-"""A wide model as bytes: a header in JSON, then arrays as they lie; no pickle.
-
-    8 bytes   MAGIC
-    4 bytes   version       4 bytes   CRC-32 of all that follows
-    8 bytes   length of the header
-    header    what the model is, and name, type and shape of each array
-    arrays    one after another, little-endian
+"""A wide model as bytes: a checkpoint whose notes say what it is, and whose arrays are the states of its engines.
 
 The checksum finds accidents. A forged file can hold any numbers, but runs no code, and the engine refuses a state that
 its settings cannot have made (`Wide.restore`).
@@ -12,10 +6,7 @@ its settings cannot have made (`Wide.restore`).
 
 from __future__ import annotations
 
-import json
 import os
-import struct
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,16 +14,8 @@ import numpy as np
 
 from streamlasso import checkpoint
 from streamlasso._files import write_whole
-from streamlasso.compact import ERRORS, other_format
+from streamlasso.compact import ERRORS, Refusal
 from streamlasso.core.sparse.model import Wide
-
-MAGIC = b"SLWIDE\r\n"
-#: Earlier ones, of unreleased versions, weighed the experts in another way.
-VERSION = 3
-HEAD = struct.Struct("<8sIIQ")
-#: The types that arrays may have.
-TYPES = {"<f4", "<f8", "<i8", "<u8", "|u1"}
-DAMAGED = "not a wide model of streamlasso, or one that was cut short or altered: use an intact copy"
 
 
 def pack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -43,44 +26,16 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     >>> unpack(pack({"n": 1}, {"x": np.arange(2.0)}))
     ({'n': 1}, {'x': array([0., 1.])})
     """
-    little = {name: np.ascontiguousarray(array, array.dtype.newbyteorder("<")) for name, array in arrays.items()}
-    listed = [[name, array.dtype.str, list(array.shape)] for name, array in little.items()]
-    text = json.dumps({"model": dict(header), "arrays": listed}, allow_nan=False).encode()
-    body = b"".join([struct.pack("<Q", len(text)), text, *(array.tobytes() for array in little.values())])
-    return struct.pack("<8sII", MAGIC, VERSION, zlib.crc32(body)) + body
+    return checkpoint.as_file(b"", str(header.get("class")), dict(header), arrays)
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """What was packed; anything else is refused by name."""
-    data = bytes(data)
-    if len(data) < HEAD.size or data[:8] != MAGIC:
-        raise ValueError(f"{len(data):,} bytes: {DAMAGED}")
-    _, version, checksum, length = HEAD.unpack_from(data)
-    if version != VERSION:
-        raise ValueError(f"format {version}; this one reads {VERSION}. {other_format(version, VERSION)}")
-    if zlib.crc32(memoryview(data)[16:]) != checksum:
-        raise ValueError(f"{len(data):,} bytes with a wrong checksum: {DAMAGED}")
+    """What was packed, alone or within a file of `streamlasso run`."""
     try:
-        record = json.loads(data[HEAD.size : HEAD.size + length])
-        if not isinstance(record["model"], dict):
-            raise ValueError("model")
-        return record["model"], _arrays(record["arrays"], data, HEAD.size + length)
-    except ERRORS as error:
-        raise ValueError(f"{len(data):,} bytes: {DAMAGED}") from error
-
-
-def _arrays(listed: list[Any], data: bytes, start: int) -> dict[str, np.ndarray]:
-    arrays = {}
-    for name, kind, shape in listed:
-        if kind not in TYPES or not all(isinstance(n, int) and 0 <= n < 2**40 for n in shape):
-            raise ValueError(name)
-        count = int(np.prod(shape, dtype=object))
-        dtype = np.dtype(kind)
-        arrays[name] = np.frombuffer(data, dtype, count, start).reshape(shape).astype(dtype.newbyteorder("="))
-        start += count * dtype.itemsize
-    if start != len(data):
-        raise ValueError("arrays")
-    return arrays
+        _, model, header, arrays = checkpoint.parts_of(data)
+        return checkpoint.parts_of(model)[2:] if model else (header, arrays)
+    except Refusal as refusal:
+        raise ValueError(str(refusal)) from refusal.__cause__
 
 
 # --- estimators: the format of `estimators/face.py` -------------------------------------------------------------------
@@ -117,17 +72,9 @@ def load(cls: Any, path: Any) -> Any:
     with open(path, "rb") as file:
         data = file.read()
     try:
-        return from_bytes(cls, data if data[:8] == MAGIC else _in_checkpoint(path, data))
+        return from_bytes(cls, data)
     except ValueError as error:
         raise ValueError(f"{os.fspath(path)!r}: {error}") from error
-
-
-def _in_checkpoint(path: Any, data: bytes) -> bytes:
-    """The bytes of the model in a file of `streamlasso run`; of any other file, all."""
-    try:
-        return checkpoint.read(path)[1]
-    except ValueError:
-        return data
 
 
 # --- engines ----------------------------------------------------------------------------------------------------------

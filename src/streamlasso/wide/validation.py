@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from streamlasso.core.sparse.model import LARGEST_X
-from streamlasso.estimators.validation import checked_array, refuse_forged
+from streamlasso.estimators.validation import checked_array, refuse_forged, refuse_value
 
 #: Columns have 31 bits.
 MOST_COLUMNS = 2**31 - 1
@@ -34,21 +34,9 @@ def rows_of(
             X.sum_duplicates()
     else:
         X = sparse.csr_array(X)
-    _refuse_values(X)
+    bad = np.flatnonzero(~(np.abs(X.data) <= LARGEST_X))
+    if len(bad):
+        row = int(np.searchsorted(X.indptr, bad[0], side="right")) - 1
+        refuse_value("X", X, row, int(X.indices[bad[0]]), most=LARGEST_X)
     rows = X.indptr.astype(np.int64), X.indices.astype(np.int64), np.ascontiguousarray(X.data), X.shape[0]
     return rows, labels
-
-
-def _refuse_values(X: Any) -> None:
-    """Name the first value that is not finite, or too large."""
-    bad = np.flatnonzero(~(np.abs(X.data) <= LARGEST_X))
-    if not len(bad):
-        return
-    k = int(bad[0])
-    row = int(np.searchsorted(X.indptr, k, side="right")) - 1
-    place = f"X[{row}, {X.indices[k]}] = {X.data[k]}"
-    if np.isnan(X.data[k]):
-        raise ValueError(f"Input X contains NaN: {place}. Fill in or drop missing values; no row was learnt.")
-    if np.isinf(X.data[k]):
-        raise ValueError(f"Input X contains infinity: {place}; no row was learnt.")
-    raise ValueError(f"{place}: values lie within +-{LARGEST_X:g}, rescale it; no row was learnt.")

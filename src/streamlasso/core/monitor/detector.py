@@ -122,6 +122,10 @@ def _other_notes(notes):
     return notes * [-1.0, -1.0, 1.0, -1.0, 1.0] + [1.0, 0.0, 0.0, 0.0, 0.0]
 
 
+#: Counts of a state.
+ROWS_OF_ALARMS = ("n", "age", "n_errors", "n_held", "alarm_row", "alarm_feature", "alarm_kind")
+
+
 @cython.cclass
 class Changes(Stateful):
     """The changes of one model's stream. Without a family it is a sequence of errors, and there are no features."""
@@ -139,20 +143,8 @@ class Changes(Stateful):
         array("x", N_RECENT, FEATURES),
         array("notes", N_RECENT, N_NOTES, exchanged=_other_notes),
         array("past", N_PAST, WITH_INTERCEPT, exchanged=np.negative),
-        numbers(
-            "scale", Column("square"), Column("n_scale"), Column("information"), Column("level"), Column("deviation")
-        ),
-        numbers(
-            "rows",
-            Column("n"),
-            Column("age"),
-            Column("n_errors"),
-            Column("n_held"),
-            Column("alarm_row"),
-            Column("alarm_feature"),
-            Column("alarm_kind"),
-            dtype=np.int64,
-        ),
+        numbers("scale", *map(Column, ("square", "n_scale", "information", "level", "deviation"))),
+        numbers("rows", *map(Column, ROWS_OF_ALARMS), dtype=np.int64),
     )
 
     def __cinit__(self, p: cython.Py_ssize_t, family, false_alarms: float):

@@ -62,18 +62,7 @@ cdef class Tape:
         return own
 
     cdef inline double number(self, double* own, Kind kind) noexcept nogil:
-        cdef double* there = <double*> self._next(1)
-        if there == NULL:
-            return own[0]
-        if self.mode == WRITE:
-            there[0] = own[0]
-        elif self.mode == READ:
-            own[0] = there[0]
-        else:
-            if not (self.clean and kind == FINITE):
-                self._admissible(there, 1, kind)
-            return there[0]
-        return own[0]
+        return self.doubles(own, 1, kind)[0]
 
     cdef inline const Py_ssize_t* indices(
         self, Py_ssize_t* own, Py_ssize_t n, Py_ssize_t first, Py_ssize_t end
@@ -93,18 +82,7 @@ cdef class Tape:
 
     cdef inline Py_ssize_t index(self, Py_ssize_t* own, Py_ssize_t end) noexcept nogil:
         """One integer from 0 to `end - 1`."""
-        cdef Py_ssize_t* there = <Py_ssize_t*> self._next(1)
-        if there == NULL:
-            return own[0]
-        if self.mode == WRITE:
-            there[0] = own[0]
-        elif self.mode == READ:
-            own[0] = there[0]
-        elif 0 <= there[0] < end:
-            return there[0]
-        else:
-            self._refuse_at(-1, b"is out of range")
-        return own[0]
+        return self.indices(own, 1, 0, end)[0]
 
     cdef inline Py_ssize_t count(self, Py_ssize_t* own) noexcept nogil:
         """An integer that is far from where integers end."""

@@ -1,21 +1,17 @@
 """Which features are selected: by the evidence of least squares with numpy, feature set by feature set, row by row."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
 
 from streamlasso import RAPClassifier, RAPRegressor
+from streamlasso.core.mixture.mixture import MixtureLearner
 from streamlasso.memories import AdaptiveForgetting, Forgetting
+from streamlasso.settings import checked
 from streamlasso.simulate import SPARSE, f_score, simulate
 from streamlasso.tuners import LogRMS, Mixture
-
-
-def averaged(learner):
-    """b of the experts with a thousandth of the largest weight or more, which is looked at row by row."""
-    weights = learner.weights
-    kept = [tuple(e) for e in np.argwhere(weights >= 1e-3 * weights.max())]
-    return sum(weights[e] * learner.expert(*e)[2][1:] for e in kept) / sum(weights[e] for e in kept)
 
 
 class Memory:
@@ -36,41 +32,59 @@ class Memory:
         return b, np.sum((y - X @ b) ** 2)
 
     def evidence(self, chosen):
+        """All sizes are as likely, and so are all sets of one size."""
         chosen, p = list(chosen), self.X.shape[1]
         S = self.X[:, chosen].T @ self.X[:, chosen]
         volume = np.linalg.slogdet(np.eye(len(chosen)) + S / self.d[chosen])[1]
         share = self.fit(chosen)[1] / np.sum(self.y**2)
-        return -0.5 * (self.n - 1) * np.log(share) - 0.5 * volume - 0.5 * np.log(math.comb(p, len(chosen)))
+        return -0.5 * (self.n - 1) * np.log(share) - 0.5 * volume - np.log(math.comb(p, len(chosen)))
 
-    def probabilities(self, order):
-        """Each feature's: that of the nested models which hold it, their evidence to the power of .7."""
-        power = np.array([0.7 * self.evidence(order[:k]) for k in range(len(order) + 1)])
-        weight = np.exp(power - power.max())
+    def path(self):
+        """No more features than rows, each the one that leaves least."""
+        order, p = [], self.X.shape[1]
+        while len(order) < min(p, self.n):
+            rest = [j for j in range(p) if j not in order]
+            order.append(min(rest, key=lambda j: self.fit([*order, j])[1]))
+        return order
+
+    def probabilities(self):
+        """Each feature's: that of the sets on the path which hold it."""
+        order = self.path()
+        weight = posterior([self.evidence(order[:k]) for k in range(len(order) + 1)])
         found = np.zeros(self.X.shape[1])
-        found[order] = np.cumsum(weight[::-1])[::-1][1:] / weight.sum()
+        found[order] = np.cumsum(weight[::-1])[::-1][1:]
         return found
+
+    def exhaustive(self):
+        """The same over all sets, and the most likely set."""
+        sets = list(product((False, True), repeat=self.X.shape[1]))
+        weight = posterior([self.evidence(np.flatnonzero(chosen)) for chosen in sets])
+        return weight @ np.array(sets), np.array(sets[np.argmax(weight)])
+
+
+def posterior(evidence):
+    weight = np.exp(np.array(evidence) - np.max(evidence))
+    return weight / weight.sum()
 
 
 class Rule:
     """What is shown after a look, as the documentation says it."""
 
     def __init__(self, p):
-        self.every, self.rows, self.since = -(-p // 8), 0.0, 0
-        self.importance, self.probability, self.held = np.zeros(p), np.zeros(p), np.zeros(p, dtype=bool)
+        self.looked = self.since = self.rows = 0
+        self.probability, self.held = np.zeros(p), np.zeros(p, dtype=bool)
 
-    def look(self, memory, coef, t):
-        self.rows += 0.6 * (memory.n - self.rows)
-        rate = min(0.6, self.every / (0.1 * max(memory.n, self.rows)))
-        self.importance += rate * (np.abs(coef) * np.sqrt(memory.d) - self.importance)
-        order = np.argsort(-self.importance, kind="stable")
-        now = memory.probabilities(order[self.importance[order] > 0])
-        self.probability += rate * (now - self.probability)
-        held = self.probability > np.where(self.held, 0.15, 0.5)
-        self.since = t if np.any(held != self.held) else self.since
-        self.held = held
+    def see(self, memory, t):
+        if t - self.looked < min(0.2 * memory.n, self.rows) or self.held.sum() > memory.n:
+            return
+        self.looked, self.rows, self.probability = t, memory.n, memory.probabilities()
+        best = self.probability > 0.5
+        lead = memory.evidence(np.flatnonzero(best)) - memory.evidence(np.flatnonzero(self.held))
+        if lead > 5 * min(1, memory.n / 150) and np.any(best != self.held):
+            self.since, self.held = t, best
 
 
-@pytest.mark.parametrize(("r", "p", "seed"), [(1.0, 5, 0), (0.97, 8, 1), (0.95, 12, 2)])
+@pytest.mark.parametrize(("r", "p", "seed"), [(1.0, 5, 0), (0.97, 8, 1), (0.95, 12, 2), (0.8, 8, 3)])
 def test_it_is_the_evidence_of_least_squares_row_by_row(r, p, seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(120, p)) * np.arange(1, p + 1)
@@ -82,8 +96,7 @@ def test_it_is_the_evidence_of_least_squares_row_by_row(r, p, seed):
         learner = model.learners_[0]
         learner.learn(X[t : t + 1], y[t : t + 1])
         memory = Memory(X[: t + 1], y[: t + 1], r ** np.arange(t + 1)[::-1])
-        if (t + 1) % rule.every == 0:
-            rule.look(memory, averaged(learner), t + 1)
+        rule.see(memory, t + 1)
         np.testing.assert_allclose(learner.inclusion(), rule.probability, atol=1e-9)
         best = learner.selected()
         np.testing.assert_array_equal(best.support, np.flatnonzero(rule.held))
@@ -96,8 +109,47 @@ def test_it_is_the_evidence_of_least_squares_row_by_row(r, p, seed):
 
 def nothing_known(p):
     """The state of a selection before any row."""
-    zeros = {f"selection/{name}": np.zeros(p) for name in ("probability", "held", "importance")}
-    return {**zeros, "selection/rows": np.zeros(1), "selection/selected": np.zeros(1, dtype=np.int64)}
+    zeros = {f"selection/{name}": np.zeros(p) for name in ("probability", "held")}
+    return {**zeros, "selection/memory": np.zeros(1), "selection/selected": np.zeros(2, dtype=np.int64)}
+
+
+def test_of_all_sets_it_shows_the_most_likely_one():
+    """60 streams with correlated features, of which each matters or not: the probability of a feature is near that over
+    all sets, and the set that is shown is the most likely one, or one that the lead does not tell from it."""
+    errors = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p, n = rng.integers(2, 7), 100
+        X = rng.normal(size=(n, p)) + 0.7 * rng.normal(size=(n, 1))
+        y = X @ np.where(rng.random(p) < 0.5, rng.normal(size=p), 0.0) + rng.normal(size=n)
+        model = RAPRegressor(memory=Forgetting(1.0), tuner=Mixture(carry=False)).partial_fit(X, y)
+        memory = Memory(X[: looked(model)], y[: looked(model)], np.ones(looked(model)))
+        exact, best = memory.exhaustive()
+        errors.append(model.inclusion_ - exact)
+        assert memory.evidence(np.flatnonzero(best)) - memory.evidence(model.selected_.support) < 5
+    assert np.sqrt(np.mean(np.concatenate(errors) ** 2)) < 0.1
+
+
+def looked(model):
+    """The rows that had been learnt at the last look."""
+    return int(model.learners_[0].state()["selection/selected"][1])
+
+
+@pytest.mark.parametrize(("fit_intercept", "standardize"), [(True, True), (False, False)])
+def test_a_memory_that_restarts_holds_its_rows_and_no_prior(fit_intercept, standardize):
+    """The refit of the rows since a ridge began, where it leads: with the prior of one row for each coefficient."""
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(300, 4))
+    y = np.where(np.arange(300) < 200, 1, -1) * 8 * X[:, 1] + rng.normal(size=300)
+    model = RAPRegressor(fit_intercept=fit_intercept, standardize=standardize).partial_fit(X[:240], y[:240])
+    learner = model.learners_[0]
+    at = [since for _, since in filter(None, learner.memories)]
+    weights = learner.weights.sum(axis=1)
+    began = at[int(np.argmax(weights * (240 - np.array(at + [240] * (len(weights) - len(at))))))]
+    assert 190 < began < 210
+    memory = Memory(X[began:240], y[began:240], np.ones(240 - began))
+    best = learner.selected()
+    np.testing.assert_allclose(best.coef[best.support], memory.fit(best.support)[0], rtol=0.02)
 
 
 def followed(model, X, y, **options):
@@ -123,16 +175,16 @@ def test_without_a_signal_it_has_no_features_and_with_one_it_has():
 
 
 def test_few_features_of_many_are_found_and_stay():
-    """2 of 20 matter, 500 rows, 40 draws: F is .80 with a standard error of .02, and after 50 rows 8 features enter or
-    leave per 1,000 rows, with one of 1. The lines lie three errors off."""
+    """2 of 20 matter, 500 rows: over 300 draws F is 0.78, and after 50 rows 3 features enter or leave per 1,000 rows.
+    The standard errors over 40 draws are 0.04 and 1, and the lines lie three of them off."""
     f, moves = [], []
     for seed in range(40):
         stream = simulate(seed, lengths=[500], densities=[0.1])
         coef, _ = followed(RAPRegressor(), stream.X, stream.y)
         f.append(f_score(coef, stream.beta[1:])[20:].mean())
         moves.append(1000 * np.mean(np.sum((coef[51:] != 0) != (coef[50:-1] != 0), axis=1)))
-    assert np.mean(f) > 0.72
-    assert np.mean(moves) < 12
+    assert np.mean(f) > 0.66
+    assert np.mean(moves) < 6
 
 
 def test_the_probability_is_one():
@@ -180,7 +232,7 @@ def test_a_feature_without_a_penalty_is_always_there():
 
 
 @pytest.mark.parametrize("family", ["gaussian", "binomial", "poisson", "gamma"])
-@pytest.mark.parametrize("memory", [None, 0.95, AdaptiveForgetting((0.9, 1.0))], ids=str)
+@pytest.mark.parametrize("memory", [None, 0.98, AdaptiveForgetting((0.9, 1.0))], ids=str)
 @pytest.mark.parametrize("tuner", [Mixture(), LogRMS()], ids=["mixture", "log rms"])
 def test_every_mixture_selects(family, memory, tuner):
     """Where no memory keeps sums, the features that the average uses."""
@@ -222,8 +274,19 @@ def test_what_overflows_or_never_moves_selects_nothing():
     assert not still.support.size
 
 
-def test_a_support_that_holds_since_a_row_to_come_is_refused():
+def test_a_feature_that_may_not_enter_is_not_shown():
+    """As the own signal of a node in a network."""
+    X = np.random.default_rng(11).normal(size=(100, 3))
+    barred = {**checked(3, RAPRegressor().get_params()), "penalty_factor": np.array([1.0, np.inf, 1.0])}
+    learner = MixtureLearner(3, **barred)
+    learner.learn(X, X[:, 0] + X[:, 1])
+    assert learner.selected().support.tolist() == [0]
+    assert learner.inclusion()[1] == 0.0
+
+
+@pytest.mark.parametrize("moment", [[61, 61], [40, 61], [50, 40]])
+def test_a_support_that_holds_since_a_row_to_come_is_refused(moment):
     X = np.random.default_rng(9).normal(size=(60, 3))
     learner = RAPRegressor().fit(X, X[:, 0]).learners_[0]
     with pytest.raises(ValueError, match="a row that is to come"):
-        learner.restore({**learner.state(), "selection/selected": np.array([61])})
+        learner.restore({**learner.state(), "selection/selected": np.array(moment)})

@@ -21,7 +21,7 @@ learnt is about the one that was predicted last; otherwise, as where labels come
 import cython
 import numpy as np
 from cython.cimports.cpython.mem import PyMem_RawFree, PyMem_RawMalloc
-from cython.cimports.libc.math import INFINITY, fabs, sqrt
+from cython.cimports.libc.math import INFINITY, fabs
 from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.base.buffers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.base.checks import FIRST_ROWS, weight_of
@@ -138,7 +138,6 @@ class MixtureLearner(Engine):
     def _step(self, n, X, y, w, out):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        before: cython.Py_ssize_t
         seen: cython.double = 0.0
         lags: cython.p_double
         record: cython.pointer[Record]
@@ -164,11 +163,9 @@ class MixtureLearner(Engine):
                 self.weight[i] = weight_of(w, i) * self.bounds.trust(X + i * self.p, y[i])
                 if weight_of(w, i) > 0.0 and self.n_seen >= self.n_unpredicted:
                     self._evaluate(i)
-            before = self.n_seen
             self._learn_all(n)
             self.is_summarised = False
-            if self.selection.is_due(before, self.n_seen):
-                self._select()
+            self._select()
         self.is_asked = False
         return 0
 
@@ -308,21 +305,23 @@ class MixtureLearner(Engine):
         """Look at which features matter, by the sums of one memory."""
         sums: Sums
         m: cython.Py_ssize_t = self._readable()
-        self.average.add_models()
         if m < 0:
+            self.average.add_models()
             self.selection.look_at(self.average.model + 1, self.n_seen)
+            return 0
+        if not self.selection.is_due(cython.cast(Experts, self.each.at[m]).size_of(), self.n_seen):
             return 0
         new_sums(self.p, cython.address(sums))
         try:
             cython.cast(Experts, self.each.at[m]).write_sums(cython.address(sums))
-            self.selection.look(cython.address(sums), self.average.model + 1, self.n_seen)
+            self.selection.look(cython.address(sums), self.n_seen)
         finally:
             PyMem_RawFree(sums.S)
         return 0
 
     def _readable(self):
-        """The memory that says most: of those that keep sums the one with the largest weight, times the root of
-        its rows, to which the precision of a coefficient grows; -1 where there is none."""
+        """The memory that says most: of those that keep sums the one with the largest weight times its rows; -1 where
+        there is none."""
         m: cython.Py_ssize_t
         found: cython.Py_ssize_t = -1
         says: cython.double
@@ -330,7 +329,7 @@ class MixtureLearner(Engine):
         for m in range(self.M):
             if not cython.cast(Experts, self.each.at[m]).keeps_sums():
                 continue
-            says = self.average.weight_of(m) * sqrt(cython.cast(Experts, self.each.at[m]).size_of())
+            says = self.average.weight_of(m) * cython.cast(Experts, self.each.at[m]).size_of()
             if says > most:
                 most = says
                 found = m

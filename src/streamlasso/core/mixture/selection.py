@@ -4,32 +4,29 @@
 An average of many models is seldom sparse, and which single one of them predicts best changes every few rows. So
 features are selected for their own sake, by the evidence in the sums of one memory (`Sums`).
 
-**Order.** The importance of a feature is |coefficient| x deviation: how far the prediction of the averaged model moves
-when the feature rises by a standard deviation. The average is the best model there is, so it is trusted to say which
-feature is the next.
+**Evidence.** The coefficients of a set of k features have independent normal priors, each worth one row (the unit
+information prior of Kass and Wasserman, 1995). All sizes k are as likely, and so are all sets of one size (Scott and
+Berger, 2010): one more feature has to explain a lot where few matter, and little where most do. With n rows,
+d_j = S_jj / n and L the Cholesky factor of S + diag(d) for the features of the set,
 
-**Evidence.** With the features in that order, the k first are the model M_k. Its coefficients have independent normal
-priors, each worth one row (the unit information prior of Kass and Wasserman, 1995). Where many features are looked at,
-one is more easily large by chance: the prior of a model is C(p, k)^-1/2, halfway between one that is the same for all
-models and one that is the same for all sizes (Scott and Berger, 2010), by which all features are as likely as none.
-With n rows and d_j = S_jj / n,
+    log E = -(n - 1)/2 log(R / R_0) - 1/2 sum_j log(L_jj^2 / d_j) - log C(p, k),     R = R_0 - |L^{-1} c|^2
 
-    log E_k = -(n - 1)/2 log(R_k / R_0) - 1/2 sum_{j <= k} log(l_j^2 / d_j) - 1/2 log C(p, k)
-
-l_j are the pivots of one Cholesky factor of S + diag(d) in that order, and R_k = R_{k-1} - g_k^2, with g = L^{-1}c, the
-residual sum of squares with the prior's. A feature that repeats others adds nothing to the fit, and pays for its
-place. Where a row says less than a row can (the sum W of the curvatures of classes is below n), d_j = S_jj / W: the
+R is the residual sum of squares with the prior's. A feature that repeats others adds nothing to the fit, and pays for
+its place. Where a row says less than a row can (the sum W of the curvatures of classes is below n), d_j = S_jj / W: the
 prior is then that of a coefficient which moves the log odds by one.
 
-**Probability.** A feature matters with the probability of all models that hold it, the sum of E_k^EVIDENCE over those
-k that reach it, as a share of all. Probabilities and importances are fading means over the last tenth of the memory: a
-memory that has just begun is believed at once, and what is known from thousands of rows does not tremble.
+**Probability.** Features enter one by one, each time the one that leaves least, until there are as many as rows. A
+feature matters with the probability of the sets on this path that hold it. The set of those with more than 1/2 is the
+best for predictions (the median model of Barbieri and Berger, 2004).
 
-**Support.** A feature enters above ENTERS and leaves below LEAVES: what hovers in between moves nothing, and after a
-change of the world evidence passes both within a few rows.
+**Support.** A set is shown until the best one has more evidence by LEAD, all at once: features that take each other's
+place cannot be judged one by one. Where there are fewer than ROWS rows less is needed, in proportion: what is shown
+after a change of the world is to be right soon, and then to stay.
 
-There is a look every p / PER_ROW rows: a factor costs p^3 / 6 multiplications, so that a row costs some p^2, as much as
-it takes to add the row to a memory.
+There is a look when RENEWED of the rows in the memory are new since the last one, or as many as that one had: what a
+short memory has shown does not stay for long where a longer one leads again. Fewer rows than features that are shown
+say nothing of these. A look takes p n^2 / 2 multiplications where there are fewer rows than features, and else p^3 / 6:
+no more for each row than it takes to add one to a memory.
 """
 
 import cython
@@ -40,24 +37,17 @@ from cython.cimports.streamlasso.core.base.buffers import Doubles, copied
 from cython.cimports.streamlasso.core.base.state import Stateful
 from cython.cimports.streamlasso.core.base.tape import WEIGHT
 from cython.cimports.streamlasso.core.lasso.moments import Sums
-from cython.cimports.streamlasso.core.linalg.kernels import axpy, dot
+from cython.cimports.streamlasso.core.linalg.kernels import dot
 
 from streamlasso.core.base.state import FEATURES, Column, array, numbers
 
-#: The evidence counts less than whole: the rows that weigh the models have chosen their order.
-EVIDENCE = cython.declare(cython.double, 0.7)
-#: A feature enters when it is more likely in than out, and leaves when the odds against it are some six to one.
-ENTERS = cython.declare(cython.double, 0.5)
-LEAVES = cython.declare(cython.double, 0.15)
-#: A look counts as much as the rows since the last one are of a tenth of the memory, but no more than LATEST.
-TENTH = cython.declare(cython.double, 0.1)
-LATEST = cython.declare(cython.double, 0.6)
-#: Features for each row from one look to the next.
-PER_ROW = cython.declare(cython.Py_ssize_t, 8)
-#: No model leaves less of the response than this.
+#: "Very strong" evidence of one set against another (Kass and Raftery, 1995) from so many rows on.
+LEAD = cython.declare(cython.double, 5.0)
+ROWS = cython.declare(cython.double, 150.0)
+#: With fewer new rows the evidence hardly changes.
+RENEWED = cython.declare(cython.double, 0.2)
+#: No model leaves less of the response than this, which is rounding.
 LEAST_SHARE = cython.declare(cython.double, 1e-12)
-#: A feature without a penalty is more important than any other.
-UNPENALISED = cython.declare(cython.double, 1e300)
 
 
 @cython.cfunc
@@ -83,18 +73,6 @@ def _prior_rows(sums: cython.pointer[Sums]) -> cython.double:
     return max(min(sums.rows, sums.weight), 1e-300)
 
 
-@cython.cfunc
-@cython.nogil
-@cython.exceptval(check=False)
-def _next_row(i: cython.Py_ssize_t, p: cython.Py_ssize_t, L: cython.p_double, row: cython.p_double) -> cython.void:
-    """The i-th row of a Cholesky factor, from that of the matrix, but for its last number: that is the pivot's
-    square."""
-    k: cython.Py_ssize_t
-    for k in range(i):
-        row[k] = (row[k] - dot(k, row, L + k * p)) / L[k * p + k]
-    row[i] -= dot(i, row, row)
-
-
 @cython.cclass
 class Selection(Stateful):
     """Which features matter, how probable that is, and since when the same do."""
@@ -102,50 +80,59 @@ class Selection(Stateful):
     STATE = (
         array("probability", FEATURES),
         array("held", FEATURES),
-        array("importance", FEATURES),
-        numbers("rows", Column("rows")),
-        numbers("selected", Column("since"), dtype=np.int64),
+        numbers("memory", Column("rows")),
+        numbers("selected", Column("since"), Column("looked"), dtype=np.int64),
     )
 
     def __cinit__(self, p: cython.Py_ssize_t, penalty_factor):
+        j: cython.Py_ssize_t
         self.p = p
-        self.every = (p + PER_ROW - 1) // PER_ROW
         self.factors = np.ascontiguousarray(penalty_factor, dtype=float)
         factors: cython.const[cython.double][::1] = self.factors
         self.penalty_factor = cython.address(factors[0])
-        self.room = Doubles(7 * p + 1)
+        self.room = Doubles(6 * p + 1)
         self.probability = self.room.at
         self.held = self.probability + p
-        self.importance = self.held + p
-        self.now = self.importance + p
-        self.row = self.now + p
-        self.evidence = self.row + p
+        self.pivot = self.held + p
+        self.left = self.pivot + p
+        self.evidence = self.left + p
         self.order = cython.cast(cython.pointer[cython.Py_ssize_t], self.evidence + p + 1)
-        self.since = 0
+        self.since = self.looked = 0
         self.rows = 0.0
+        for j in range(p):
+            self.probability[j] = self.held[j] = 1.0 if self.penalty_factor[j] == 0.0 else 0.0
 
-    def is_due(self, before, after):
-        """Whether there is a look after these rows."""
-        return after // self.every > before // self.every
+    def is_due(self, rows, n_seen):
+        """Whether enough of the rows in a memory are new, and they are not fewer than the features that are shown."""
+        j: cython.Py_ssize_t
+        n: cython.double = 0.0
+        if n_seen - self.looked < min(RENEWED * rows, self.rows):
+            return False
+        for j in range(self.p):
+            n += self.held[j]
+        return n <= rows
 
-    def look(self, sums, model, n_seen):
-        """By the sums of a memory, behind which there is room for a factor, and b of the averaged model."""
-        k: cython.Py_ssize_t
-        rate: cython.double = self._rate(sums.rows)
+    def look(self, sums, n_seen):
+        """By the sums of a memory, behind which there is room for a factor."""
+        n: cython.Py_ssize_t
+        shown: cython.double
+        self.looked = n_seen
+        self.rows = sums.rows
         if not (sums.rows > 1.0 and sums.target_scatter > 0.0 and isfinite(sums.target_scatter)):
-            return 0
-        k = self._sort(sums, model, rate)
-        if self._weigh(sums, k, sums.S + self.p * self.p) == 0:
-            self._spread(sums, k)
-            self._settle(rate, n_seen)
-        return 0
+            return
+        n = self._path(sums, True)
+        shown = self.evidence[n] if n >= 0 else INFINITY
+        n = self._path(sums, False)
+        if n >= 0 and self._spread(sums, n) - shown > LEAD * min(1.0, sums.rows / ROWS):
+            self._settle(n_seen)
 
     def look_at(self, model, n_seen):
         """Where no memory keeps sums: every feature that the averaged model uses."""
         j: cython.Py_ssize_t
+        self.looked = n_seen
         for j in range(self.p):
-            self.now[j] = 1.0 if model[j] != 0.0 else 0.0
-        self._settle(1.0, n_seen)
+            self.probability[j] = 1.0 if model[j] != 0.0 else 0.0
+        self._settle(n_seen)
 
     def measure(self, sums, model, importance):
         """How far a prediction moves with each feature, by its deviation in a memory."""
@@ -153,104 +140,110 @@ class Selection(Stateful):
         for j in range(self.p):
             importance[j] = fabs(model[j]) * sqrt(max(sums.S[j * self.p + j], 0.0) / sums.weight)
 
-    def _sort(self, sums, model, rate):
-        """The features that vary and have a coefficient, the most important first, those without a penalty before
-        them; how many these are."""
+    def _path(self, sums, held):
+        """The order in which features enter a model, and the evidence for each of these models; how many features
+        enter, -1 where numbers overflow. Those without a penalty come first, others enter while there are rows; or
+        those that are held, however many these are."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        n: cython.Py_ssize_t = 0
-        self.measure(sums, model, self.now)
-        for j in range(self.p):
-            self.importance[j] += rate * (self.now[j] - self.importance[j])
-        for j in range(self.p):
-            if self.penalty_factor[j] == 0.0:
-                self.importance[j] = UNPENALISED
-            if not (self.importance[j] > 0.0 and sums.S[j * self.p + j] > 0.0):
-                continue
-            i = n
-            n += 1
-            while i > 0 and self.importance[self.order[i - 1]] < self.importance[j]:
-                self.order[i] = self.order[i - 1]
-                i -= 1
-            self.order[i] = j
-        return n
-
-    def _weigh(self, sums, n, L):
-        """The evidence for each of the nested models of n features; -1 where numbers overflow."""
         k: cython.Py_ssize_t
-        j: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        d: cython.double
-        spread: cython.double = 0.0
-        choices: cython.double = 0.0
-        residual: cython.double = sums.target_scatter
-        n_free: cython.Py_ssize_t = 0
-        n_penalised: cython.double = self._n_penalised(sums)
         p: cython.Py_ssize_t = self.p
-        row: cython.p_double
+        d: cython.double
+        gain: cython.double
+        root: cython.double
+        L: cython.p_double = sums.S + p * p
+        costs: cython.double = 0.0
+        residual: cython.double = sums.target_scatter
+        n_chosen: cython.double = 0.0
+        n_penalised: cython.double = self._begin(sums, held)
         self.evidence[0] = 0.0
-        for k in range(n):
-            j = self.order[k]
+        for k in range(p):
+            j = self._next()
+            if j < 0 or not (held or k < sums.rows):
+                return k
+            self.order[k] = j
             d = sums.S[j * p + j] / _prior_rows(sums)
-            row = L + k * p
-            for m in range(k):
-                row[m] = sums.S[max(j, self.order[m]) * p + min(j, self.order[m])]
-            row[k] = sums.S[j * p + j] + d
-            _next_row(k, p, L, row)
-            if not row[k] > 0.0:
-                return -1
-            spread += 0.5 * log(row[k] / d)
-            row[k] = sqrt(row[k])
-            self.row[k] = (sums.c[j] - dot(k, row, self.row)) / row[k]
-            residual -= self.row[k] * self.row[k]
+            root = sqrt(self.pivot[j])
+            gain = self.left[j] / root
+            costs += log(root) - 0.5 * log(d)
+            residual -= gain * gain
             if self.penalty_factor[j] == 0.0:
-                n_free += 1
+                self.evidence[k] = -INFINITY
             else:
-                choices += 0.5 * log((n_penalised - (k - n_free)) / (k + 1 - n_free))
+                costs += log((n_penalised - n_chosen) / (n_chosen + 1.0))
+                n_chosen += 1.0
             self.evidence[k + 1] = -0.5 * (sums.rows - 1.0) * log(max(residual / sums.target_scatter, LEAST_SHARE))
-            self.evidence[k + 1] -= spread + choices
+            self.evidence[k + 1] -= costs
             if not isfinite(self.evidence[k + 1]):
                 return -1
-        for k in range(n_free):
-            self.evidence[k] = -INFINITY
-        return 0
+            self.pivot[j] = 0.0
+            L[j * p + k] = root
+            self.left[j] = gain
+            for i in range(p):
+                if self.pivot[i] > 0.0:
+                    L[i * p + k] = (sums.S[max(i, j) * p + min(i, j)] - dot(k, L + i * p, L + j * p)) / root
+                    self.pivot[i] -= L[i * p + k] * L[i * p + k]
+                    self.left[i] -= L[i * p + k] * gain
+        return p
 
-    def _n_penalised(self, sums):
-        """The features that may be chosen."""
+    def _begin(self, sums, held):
+        """Pivots of the features that may enter, 0 for others; how many with a penalty vary."""
         j: cython.Py_ssize_t
+        varies: cython.bint
         n: cython.double = 0.0
         for j in range(self.p):
-            n += sums.S[j * self.p + j] > 0.0 and self.penalty_factor[j] > 0.0
+            varies = sums.S[j * self.p + j] > 0.0 and self.penalty_factor[j] < INFINITY
+            n += varies and self.penalty_factor[j] > 0.0
+            self.pivot[j] = 0.0
+            if varies and (self.held[j] > 0.0 or not held):
+                self.pivot[j] = sums.S[j * self.p + j] * (1.0 + 1.0 / _prior_rows(sums))
+                self.left[j] = sums.c[j]
         return n
 
-    def _spread(self, sums, k):
-        """The probability of each feature, `now`, from the evidence for the k + 1 nested models."""
-        i: cython.Py_ssize_t
+    def _next(self):
+        """The feature that leaves least of the response; -1 where none is left."""
+        j: cython.Py_ssize_t
+        best: cython.Py_ssize_t = -1
+        share: cython.double
+        most: cython.double = -1.0
+        for j in range(self.p):
+            if self.pivot[j] > 0.0:
+                if self.penalty_factor[j] == 0.0:
+                    return j
+                share = self.left[j] * self.left[j] / self.pivot[j]
+                if share > most:
+                    most = share
+                    best = j
+        return best
+
+    def _spread(self, sums, n):
+        """The probability of each feature that varies, from the evidence for the n + 1 nested models; the evidence for
+        the median one."""
+        k: cython.Py_ssize_t
+        median: cython.Py_ssize_t = 0
         largest: cython.double = -INFINITY
         total: cython.double = 0.0
         above: cython.double = 0.0
-        for i in range(k + 1):
-            largest = max(largest, self.evidence[i])
-        for i in range(k + 1):
-            self.evidence[i] = exp(EVIDENCE * (self.evidence[i] - largest))
-            total += self.evidence[i]
-        for i in range(self.p):
-            self.now[i] = 0.0 if sums.S[i * self.p + i] > 0.0 else self.probability[i]
-        for i in range(k, 0, -1):
-            above += self.evidence[i]
-            self.now[self.order[i - 1]] = above / total
+        for k in range(n + 1):
+            largest = max(largest, self.evidence[k])
+        for k in range(n + 1):
+            total += exp(self.evidence[k] - largest)
+        for k in range(self.p):
+            if sums.S[k * self.p + k] > 0.0:
+                self.probability[k] = 0.0
+        for k in range(n, 0, -1):
+            above += exp(self.evidence[k] - largest)
+            self.probability[self.order[k - 1]] = above / total
+            if median == 0 and above / total > 0.5:
+                median = k
+        return self.evidence[median]
 
-    def _rate(self, rows):
-        """How much a look at a memory of so many rows counts; it takes a few looks to leave a longer one behind."""
-        self.rows += LATEST * (rows - self.rows)
-        return min(LATEST, self.every / (TENTH * max(rows, self.rows)))
-
-    def _settle(self, rate, n_seen):
+    def _settle(self, n_seen):
+        """Show the features that are more likely in than out."""
         j: cython.Py_ssize_t
         there: cython.bint
         for j in range(self.p):
-            self.probability[j] += rate * (self.now[j] - self.probability[j])
-            there = self.probability[j] > (LEAVES if self.held[j] > 0.0 else ENTERS)
+            there = self.probability[j] > 0.5
             if there != (self.held[j] > 0.0):
                 self.since = n_seen
             self.held[j] = there
@@ -260,35 +253,22 @@ class Selection(Stateful):
         whose coefficients are kept where a feature does not vary in this memory."""
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
-        k: cython.Py_ssize_t = 0
-        m: cython.Py_ssize_t
+        k: cython.Py_ssize_t
         p: cython.Py_ssize_t = self.p
-        L: cython.p_double = sums.S + p * p
         row: cython.p_double
         model[0] = sums.target_mean
         for j in range(p):
             if self.held[j] > 0.0 and not sums.S[j * p + j] > 0.0:
                 model[0] -= sums.mean[j] * model[1 + j]
-                continue
-            model[1 + j] = 0.0
-            if not self.held[j] > 0.0:
-                continue
-            row = L + k * p
-            for m in range(k):
-                row[m] = sums.S[j * p + self.order[m]]
-            row[k] = sums.S[j * p + j] * (1.0 + 1.0 / _prior_rows(sums))
-            _next_row(k, p, L, row)
-            if not row[k] > 0.0:
-                continue
-            row[k] = sqrt(row[k])
-            self.row[k] = (sums.c[j] - dot(k, row, self.row)) / row[k]
-            self.order[k] = j
-            k += 1
-        for i in range(k - 1, -1, -1):
-            self.row[i] /= L[i * p + i]
-            axpy(i, -self.row[i], L + i * p, self.row)
-            model[1 + self.order[i]] = self.row[i]
-            model[0] -= sums.mean[self.order[i]] * self.row[i]
+            else:
+                model[1 + j] = 0.0
+        for i in range(self._path(sums, True) - 1, -1, -1):
+            j = self.order[i]
+            row = sums.S + (p + j) * p
+            model[1 + j] = self.left[j] / row[i]
+            model[0] -= sums.mean[j] * model[1 + j]
+            for k in range(i):
+                self.left[self.order[k]] -= row[k] * model[1 + j]
 
     def probabilities(self):
         return copied(self.probability, self.p)
@@ -299,7 +279,9 @@ class Selection(Stateful):
 
     def travel(self, tape):
         since: cython.Py_ssize_t
-        tape.doubles(self.probability, 3 * self.p, WEIGHT)
+        looked: cython.Py_ssize_t
+        tape.doubles(self.probability, 2 * self.p, WEIGHT)
         tape.number(cython.address(self.rows), WEIGHT)
         since = tape.count(cython.address(self.since))
-        tape.require(since <= tape.n_seen, b"the support holds since a row that is to come")
+        looked = tape.count(cython.address(self.looked))
+        tape.require(since <= looked <= tape.n_seen, b"the support holds since a row that is to come")

@@ -19,15 +19,17 @@ cdef class Ridge(Experts):
     cdef double* P
     cdef double* b
     cdef double* centre
+    # Of the prior of each coefficient, as it is in P^{-1}.
+    cdef double* precision
     cdef double* z
     cdef double* q
 
     cdef int begin(self, Scaler stream, double eta, double signal, double kappa) noexcept nogil
-    cdef int begin_uncentred(self, Scaler stream, double* precision) noexcept nogil
-    cdef int renew(self, Scaler stream, double* precision) noexcept nogil
+    cdef int begin_uncentred(self, Scaler stream) noexcept nogil
+    cdef int renew(self, Scaler stream) noexcept nogil
     cdef void _precisions(self, Scaler stream, bint raw, double* out) noexcept nogil
     cdef void _renew_level(self, Scaler stream) noexcept nogil
-    cdef void _set_precision(self, Py_ssize_t j, double precision) noexcept nogil
+    cdef void _set_precision(self, Py_ssize_t j) noexcept nogil
     cdef double _column(self, Py_ssize_t i, double* out) noexcept nogil
     cdef void _leave(self, Py_ssize_t i) noexcept nogil
     cdef void _add_precision(self, Py_ssize_t i, double gain, const double* column) noexcept nogil
@@ -45,8 +47,6 @@ cdef class Restarting(Group):
     cdef Doubles more
     # By expert: the rows seen when it began, -1 where it has not.
     cdef Py_ssize_t* began
-    # The precisions of the prior of the first ridge.
-    cdef double* precision
 
     cdef void _follow(self) noexcept nogil
     cdef void _show(self, Py_ssize_t n_seen) noexcept nogil

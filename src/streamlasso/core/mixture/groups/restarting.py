@@ -76,6 +76,8 @@ RENEWED = cython.declare(cython.Py_ssize_t, 16)
 #: In as many rows a feature's scale is taken to be like that of others, but no more than so many times its own:
 #: it may have a unit of its own.
 MOST_POOLED = cython.declare(cython.double, 1e4)
+#: A scatter that is less of its prior than this has been lost in it.
+ROUNDING = cython.declare(cython.double, 1e-9)
 #: An unpenalised feature has a prior too, worth the square of this.
 LEAST_FACTOR = cython.declare(cython.double, 1e-3)
 
@@ -149,6 +151,7 @@ class Ridge(Experts):
         array("P", PAIRS),
         array("b", WITH_INTERCEPT, exchanged=np.negative),
         array("centre", WITH_INTERCEPT),
+        array("precision", FEATURES),
         numbers(
             "prior",
             Column("kappa"),
@@ -175,11 +178,12 @@ class Ridge(Experts):
         self.fit_intercept = settings["fit_intercept"]
         self.standardize = settings["standardize"]
         pairs: cython.Py_ssize_t = n_pairs(self.p)
-        self.room = Doubles(pairs + 3 * n)
+        self.room = Doubles(pairs + 4 * n)
         self.P = self.room.at
         self.b = self.P + pairs
         self.centre = self.b + n
-        self.column = cython.cast(cython.pointer[cython.Py_ssize_t], self.centre + n)
+        self.precision = self.centre + n
+        self.column = cython.cast(cython.pointer[cython.Py_ssize_t], self.precision + n)
         for j in range(self.p):
             self.column[j] = columns[j]
         self.whole = list(columns) == list(range(len(settings["penalty_factor"])))
@@ -231,17 +235,16 @@ class Ridge(Experts):
         i: cython.Py_ssize_t
         j: cython.Py_ssize_t
         at: cython.Py_ssize_t = 0
-        precision: cython.p_double = self.q + self.p + 1
         self.worth = 1.0 / signal if self.quadratic else kappa
         self.rows = 0.0
         self.shape = 1.0
-        self.spread = max(stream.y_scatter, 0.0) / (max(stream.weight, 1.0) * (1.0 + signal))
-        self._precisions(stream, False, precision)
+        self.spread = self.noise = max(stream.y_scatter, 0.0) / (max(stream.weight, 1.0) * (1.0 + signal))
+        self._precisions(stream, False, self.precision)
         for i in range(self.p + 1):
             for j in range(i):
                 self.P[at + j] = 0.0
             if i > 0:
-                self.P[at + i] = 1.0 / precision[i - 1] if precision[i - 1] > 0.0 else 0.0
+                self._set_precision(i - 1)
             self.b[i] = 0.0
             self.centre[i] = stream.mean[self.column[i - 1]] if i > 0 and self.fit_intercept else 0.0
             at += i + 1
@@ -277,8 +280,8 @@ class Ridge(Experts):
                     out[j] = min((rows * out[j] + common) / (rows + 1.0), MOST_POOLED * out[j])
                 out[j] *= self.kappa * factor * factor
 
-    def begin_uncentred(self, stream, precision):
-        """Begin with the first row: the prior is about zero. Its precisions are left in `precision`."""
+    def begin_uncentred(self, stream):
+        """Begin with the first row: the prior is about zero."""
         j: cython.Py_ssize_t
         self.begin(stream, 0.0, SIGNAL, KAPPA_OF_LINKS)
         self.spread = self.noise = stream.y_mean * stream.y_mean / (1.0 + SIGNAL)
@@ -286,35 +289,37 @@ class Ridge(Experts):
         if self.fit_intercept:
             self.P[0] = FIRST_LEVEL
         memset(self.centre, 0, (self.p + 1) * cython.sizeof(cython.double))
-        self._precisions(stream, True, precision)
+        self._precisions(stream, True, self.precision)
         for j in range(self.p):
-            self._set_precision(j, precision[j])
+            self._set_precision(j)
         return 0
 
-    def _set_precision(self, j, precision):
+    def _set_precision(self, j):
         """Of a coefficient of which nothing is known yet."""
         i: cython.Py_ssize_t = j + 1
-        self.P[i * (i + 1) // 2 + i] = 1.0 / precision if precision > 0.0 else 0.0
+        self.P[i * (i + 1) // 2 + i] = 1.0 / self.precision[j] if self.precision[j] > 0.0 else 0.0
 
-    def renew(self, stream, precision):
+    def renew(self, stream):
         """Exchange the prior of an uncentred ridge for what is known by now. A feature that has not varied leaves."""
         j: cython.Py_ssize_t
         own: cython.double
+        change: cython.double
         column: cython.p_double = self.q
         now: cython.p_double = self.q + self.p + 1
         self._precisions(stream, True, now)
         for j in range(self.p):
             own = self._column(j + 1, column)
+            change = now[j] - self.precision[j]
             if not stream.scatter[self.column[j]] > 0.0:
                 now[j] = 0.0
                 if own > 0.0:
                     self._add_precision(j + 1, 1.0 / own, column)
                     self._leave(j + 1)
-            elif own > 0.0 and precision[j] > 0.0:
-                self._add_precision(j + 1, (now[j] - precision[j]) / (1.0 + (now[j] - precision[j]) * own), column)
-            else:
-                self._set_precision(j, now[j])
-            precision[j] = now[j]
+            elif own > 0.0 and self.precision[j] > 0.0:
+                self._add_precision(j + 1, change / (1.0 + change * own), column)
+            self.precision[j] = now[j]
+            if not own > 0.0:
+                self._set_precision(j)
         if self.quadratic and self.fit_intercept and stream.y_scatter > 0.0:
             self._renew_level(stream)
         return 0
@@ -404,11 +409,11 @@ class Ridge(Experts):
     # --- what a person wants to see -----------------------------------------------------------------------------
 
     def keeps_sums(self):
-        """Of all columns, and where a prior counts as few rows: beside the curvatures of classes it is most of all."""
+        """Of all columns, and of responses: the targets of links are not kept."""
         return self.whole and self.quadratic and self.rows > 0.0
 
     def write_sums(self, sums):
-        """The rows are in P^{-1}, and so is the prior, as rows more. There are no rows where P cannot be inverted."""
+        """The rows are in P^{-1}, and the prior of the level as some more. There are none where P has no inverse."""
         j: cython.Py_ssize_t
         k: cython.Py_ssize_t
         p: cython.Py_ssize_t = self.p
@@ -427,7 +432,7 @@ class Ridge(Experts):
             sums.rows = self.rows
             sums.weight = A[0] if A[0] > 0.0 else self.rows
             sums.target_mean = h[0] / level
-            sums.target_scatter = 2.0 * self.spread
+            sums.target_scatter = 2.0 * (self.spread - self.noise)
             for j in range(p):
                 share = A[(j + 1) * n] / level
                 sums.mean[j] = self.centre[1 + j] + share
@@ -435,6 +440,9 @@ class Ridge(Experts):
                 sums.target_scatter += self.b[1 + j] * sums.c[j]
                 for k in range(j + 1):
                     sums.S[j * p + k] = A[(j + 1) * n + 1 + k] - share * A[(k + 1) * n]
+                sums.S[j * p + j] -= self.precision[j]
+                if sums.S[j * p + j] < ROUNDING * self.precision[j]:
+                    sums.S[j * p + j] = 0.0
         PyMem_RawFree(A)
 
     def lam_of(self, k):
@@ -454,7 +462,7 @@ class Ridge(Experts):
     # --- for checkpoints ----------------------------------------------------------------------------------------
 
     def travel(self, tape):
-        tape.doubles(self.P, (self.p + 1) * (self.p + 2) // 2 + 2 * (self.p + 1), FINITE)
+        tape.doubles(self.P, (self.p + 1) * (self.p + 2) // 2 + 3 * self.p + 2, FINITE)
         tape.number(cython.address(self.kappa), WEIGHT)
         tape.number(cython.address(self.rows), WEIGHT)
         tape.number(cython.address(self.shape), WEIGHT)
@@ -470,10 +478,7 @@ class Ridge(Experts):
 class Restarting(Group):
     """Ridges that began at different rows."""
 
-    STATE = (
-        array("began", "n", dtype=np.int64),
-        array("precision", FEATURES),
-    )
+    STATE = (array("began", "n", dtype=np.int64),)
 
     def __cinit__(self, name, first, n, prior, carry, ridges, family):
         k: cython.Py_ssize_t
@@ -482,10 +487,9 @@ class Restarting(Group):
         self.ridges = Pointers(ridges)
         self.quadratic = family.quadratic
         self.hedge = Hedge(np.eye(n)[0], 1.0, 0.0)
-        self.more = Doubles(2 * self.n + self.p)
+        self.more = Doubles(2 * self.n)
         self.began = cython.cast(cython.pointer[cython.Py_ssize_t], self.more.at)
         self.w = self.more.at + self.n
-        self.precision = self.w + self.n
         self._show(0)
         for k in range(n):
             self.began[k] = -1
@@ -500,13 +504,13 @@ class Restarting(Group):
 
     def begin_group(self, stream):
         """Before the first row is learnt, which `stream` has seen."""
-        cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(stream, self.precision)
+        cython.cast(Ridge, self.ridges.at[0]).begin_uncentred(stream)
         self.began[0] = 0
         return 0
 
     def see(self, stream, eta, n_seen):
         if n_seen <= RENEWED and (n_seen & (n_seen - 1)) == 0 and n_seen > 1:
-            cython.cast(Ridge, self.ridges.at[0]).renew(stream, self.precision)
+            cython.cast(Ridge, self.ridges.at[0]).renew(stream)
         begun: cython.Py_ssize_t = -1
         self._follow()
         if n_seen % EVERY == 0 and (not self.quadratic or stream.y_scatter > 0.0):
@@ -574,7 +578,6 @@ class Restarting(Group):
         began: cython.pointer[cython.const[cython.Py_ssize_t]]
         began = tape.indices(self.began, self.n, -1, tape.n_seen + 1)
         tape.require(began[0] >= 0 or tape.n_seen == 0, b"the ridge of the first row is not there")
-        tape.doubles(self.precision, self.p, FINITE)
         Group.travel(self, tape)
         if tape.mode == READ:
             memset(self.regret, 0, self.n * cython.sizeof(cython.double))

@@ -5,7 +5,6 @@ Strings and numbers are shorthand for parts, in Python as on the command line: `
 
 from __future__ import annotations
 
-from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -25,8 +24,6 @@ MOST_ROWS = 10**9
 MOST_FALSE_ALARMS = 100.0
 #: A fixed table: nothing is forgotten, and the last residuals say nothing about the next row, whichever that is.
 ALL = "all"
-#: Settings of these types are compared by what they are; a model that has no others shares its parts.
-PLAIN = (type(None), bool, int, float, str)
 #: Memories by the word that stands for them; "auto" leaves it to the tuner.
 MEMORIES: dict[str, Memory | None] = {ALL: Forgetting(1.0), "auto": None}
 
@@ -43,20 +40,7 @@ def has_mixture(parts: dict[str, Any]) -> bool:
 
 
 def checked(n_features: int, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings as an engine takes them: defaults filled in, words become parts. All models with the same words have
-    the same parts, which are frozen."""
-    plain = all(type(value) in PLAIN for value in settings.values())
-    return dict(_shared(n_features, **settings) if plain else _checked(n_features, settings))
-
-
-@lru_cache(maxsize=16, typed=True)
-def _shared(n_features: int, **settings: Any) -> dict[str, Any]:
-    parts = _checked(n_features, settings)
-    parts["penalty_factor"].setflags(write=False)
-    return parts
-
-
-def _checked(n_features: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings as an engine takes them: defaults filled in, words become parts."""
     tuner = as_tuner(settings["tuner"])
     if tuner.carry and is_all(settings["memory"]):
         tuner = tuner.set_params(carry=False)

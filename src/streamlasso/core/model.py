@@ -16,7 +16,7 @@ from streamlasso.core.base.selected import Selected
 PATIENCE = cython.declare(cython.double, 0.05)
 #: A model gives back room to spare after a call with as many rows; after one row it would take a tenth of the time.
 MANY_ROWS = 32
-#: Settings that are kept for other engines; an object that one of them holds has its id to itself.
+#: Settings that are kept for other engines.
 MOST_SETTINGS = 16
 _settings = {}
 
@@ -27,11 +27,22 @@ def _refuse_shape(name, shape, expected):
 
 
 def one_for_all(settings):
-    """The settings, as a dict that all engines share whose settings are the same objects."""
-    same = tuple((name, id(value)) for name, value in settings.items())
-    if len(_settings) >= MOST_SETTINGS and same not in _settings:
+    """The settings, as a dict that all engines with equal ones share: parts are frozen, and a model takes few bytes."""
+    like = tuple(
+        (name, type(value), value.tobytes() if isinstance(value, np.ndarray) else repr(value))
+        for name, value in settings.items()
+    )
+    known = _settings.get(like)
+    if known is not None and all(_is_equal(known[name], value) for name, value in settings.items()):
+        return known
+    if len(_settings) >= MOST_SETTINGS:
         _settings.clear()
-    return _settings.setdefault(same, settings)
+    _settings[like] = settings
+    return settings
+
+
+def _is_equal(a, b):
+    return a is b or isinstance(a, np.ndarray) or a == b
 
 
 def revive(cls, n_features, settings, state):

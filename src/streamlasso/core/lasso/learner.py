@@ -71,9 +71,6 @@ class Learner(Engine):
     ):
         if penalty_factor is None:
             penalty_factor = np.ones(n_features)
-        asked: cython.bint = penalty.l1_ratio is None
-        kind = Proximal if asked else LeastSquares if family.quadratic else Likelihood
-        rows_kept = 0 if kind is LeastSquares else whole_rows(history, batch_size, memory.length)
         settings = dict(
             family=family,
             memory=memory,
@@ -90,8 +87,12 @@ class Learner(Engine):
             false_alarms=false_alarms,
         )
         self.settings = one_for_all(settings)
+        family, tuner = self.settings["family"], self.settings["tuner"]
         family.check()
         tuner.check()
+        asked: cython.bint = penalty.l1_ratio is None
+        kind = Proximal if asked else LeastSquares if family.quadratic else Likelihood
+        rows_kept = 0 if kind is LeastSquares else whole_rows(history, batch_size, memory.length)
         self.p = n_features
         self.family = family
         self.tuner = tuner

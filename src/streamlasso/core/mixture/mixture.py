@@ -73,7 +73,7 @@ class MixtureLearner(Engine):
     )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
-        self.settings = one_for_all(dict(settings, memory=memory, tuner=tuner, batch_size=batch_size))
+        settings = self.settings = one_for_all(dict(settings, memory=memory, tuner=tuner, batch_size=batch_size))
         self.p = n_features
         self.family = settings["family"]
         self.family.check()

@@ -21,7 +21,7 @@ class KeyLosses(NamedTuple):
     """By key, in the order in which they came: mean losses, and what follows from them.
 
     gain : loss of the pooled model less the own, summed over the rows of the key
-    change : loss of late over the loss of all rows, less 1
+    change : the recent loss over the loss of all rows, less 1
     weight : of the own model, in the next prediction of the key
     """
 

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from streamlasso._text import count
-from streamlasso.bench.losses import BURN_IN, FAMILIES
+from streamlasso.bench.losses import BURN_IN, LOSS_NAMES
 from streamlasso.bench.task import Task
 from streamlasso.data.encoding import Encoder, Target, detect_encoder
 from streamlasso.data.encoding.suggestions import refuse_unknown
+from streamlasso.families import FAMILIES
 from streamlasso.model.start import MOST_MIXED
 from streamlasso.run.data import Data
 
@@ -38,8 +39,8 @@ class StreamFile:
     on_error: str = "stop"
 
     def __post_init__(self) -> None:
-        if self.family not in ("auto", *FAMILIES):
-            raise ValueError(f"--family {self.family} has no peers: use auto, {', '.join(FAMILIES)}")
+        if self.family not in ("auto", *LOSS_NAMES):
+            raise ValueError(f"--family {self.family} has no peers: use auto, {', '.join(LOSS_NAMES)}")
         if self.rows < FEWEST_ROWS:
             raise ValueError(
                 f"--rows {self.rows} is too few: the first {BURN_IN} rows are not scored; use {FEWEST_ROWS} or more"
@@ -128,10 +129,10 @@ def _refuse(file: StreamFile, X: np.ndarray, y: np.ndarray) -> None:
 
 
 def _introduction(task: Task, target: Target) -> list[str]:
-    kinds = {"gaussian": "a number", "poisson": "a count", "binomial": f"{task.n_classes} classes"}
+    kind = FAMILIES[task.family].response if target.classes is None else f"{task.n_classes} classes"
     how = "guessed from the first rows; --family overrides it" if target.guessed else "as given"
     n_rows, n_features = count(len(task.y), "row"), count(task.X.shape[1], "feature")
-    return [f"{task.name}: {n_rows}, {n_features}; target {target.name}: {kinds[task.family]} ({how})"]
+    return [f"{task.name}: {n_rows}, {n_features}; target {target.name}: {kind} ({how})"]
 
 
 def _left_out(file: StreamFile, data: Data, all_read: bool) -> list[str]:

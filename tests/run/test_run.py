@@ -4,9 +4,9 @@ import gzip
 import io
 import json
 import os
+import queue
 import sys
 import threading
-import time
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from streamlasso.report.fit import Fit
 from streamlasso.report.run.results import caveats
 from streamlasso.report.summarise import MOST_STRETCHES, SUMS, Snapshot, Summariser
 from streamlasso.run.options import Options
-from streamlasso.run.run import Run
+from streamlasso.run.run import Run, Watcher
 from streamlasso.tuners import LogRMS
 
 NUMBERS = ("loss", "lam", "lam_max", "n_active", "effective_size", "slope")
@@ -144,14 +144,19 @@ def test_predictions_can_be_followed_while_the_pipe_is_open(tmp_path, monkeypatc
     source, sink = os.pipe()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(os.fdopen(source, "rb")))
     os.write(sink, b"".join(lines[:120]))
-    run = Run(Options("-", "y", tmp_path / "out"))
+    learnt: queue.Queue[int] = queue.Queue()
+
+    class Tells(Watcher):
+        def learnt(self, run, rows, outcomes):
+            learnt.put(run.n_rows)
+
+    run = Run(Options("-", "y", tmp_path / "out"), watcher=Tells())
     worker = threading.Thread(target=run.go)
     worker.start()
     path = tmp_path / "out" / "predictions.csv"
     for n in (119, 122):
-        deadline = time.monotonic() + 20
-        while (not path.exists() or path.read_text().count("\n") < n + 1) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        while learnt.get(timeout=60) < n:
+            pass
         assert path.read_text().count("\n") == n + 1, "a row that has come is predicted before the next comes"
         os.write(sink, b"".join(lines[120:123])) if n == 119 else None
     os.close(sink)

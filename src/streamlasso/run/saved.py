@@ -77,6 +77,8 @@ class SavedModel:
         """The model of the run; one that Python saved takes numbers, by name if it has names."""
         if "encoder" not in self.notes:
             return StreamModel(self._encoder_of_numbers(columns or []), self.estimator)
+        if self.run["version"] != VERSION:
+            raise ValueError(f"{self.path} is of a run by another version of streamlasso: run it again")
         encoder = encoder_from(self.notes["encoder"])
         record = summariser_from(self.notes["summary"], self.arrays)
         kind = WideStreamModel if isinstance(self.estimator, WideModels) else StreamModel

@@ -112,7 +112,7 @@ def under(prefix, state):
 class Stateful:
     """An object whose state is declared."""
 
-    STATE = ()
+    STATE = ()  # type: tuple
 
     def parts(self):
         """The objects that have a state of their own, by what their arrays' names begin with."""

@@ -206,6 +206,47 @@ class Encoder:
         holes = {column.missing_feature: column.missing(read[column.name]) for column in self.columns}
         return self._features(len(cells), columns, holes)
 
+    # --- rows of numbers ----------------------------------------------------------------------------------------------
+
+    def encode_numbers(self, values: Mapping[str, np.ndarray], labels: pyarrow.Array) -> Encoded | None:
+        """As `encode` of these columns and labels, for a few rows in a fraction of the time; None, and nothing has
+        changed, where a value is missing or refused, or the table is not one of numbers alone."""
+        block = self._block(values)
+        if block is None:
+            return None
+        n_classes = len(self.target.classes or [])
+        target, bad = self.target.values(self.target.read(labels))
+        if bad:
+            del (self.target.classes or [])[n_classes:]
+            return None
+        for column, last in zip(self.columns, block[:, -1], strict=True):
+            column.last = last
+        lags = self.lags.shifted(dict(zip(values, block, strict=True)), target)
+        width = self._widths(len(target), lags, {}, True)
+        return Encoded(self._number_features(block, lags), width, target, None, np.arange(len(target)))
+
+    def encode_numbers_each(self, values: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """As `encode_each`; None as in `encode_numbers`."""
+        block = self._block(values)
+        if block is None:
+            return None
+        target, _ = self.target.values(self.target.missing(block.shape[1]))
+        return self._number_features(block, self.lags.next(dict(zip(values, block, strict=True)), target))
+
+    def _block(self, values: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """(column, row), if it is as `encode_numbers` needs it."""
+        if self.time is not None or self.joined is not None or self.key is not None or self.sparse or not values:
+            return None
+        if not all(column.is_numeric for column in self.columns) or list(values) != [c.name for c in self.columns]:
+            return None
+        block = np.array(list(values.values()))
+        return block if (np.abs(block) <= LARGEST).all() else None
+
+    def _number_features(self, block: np.ndarray, lags: Values) -> np.ndarray:
+        X = self._features(block.shape[1], lags, {})
+        X[:, [self.place[column.name] for column in self.columns]] = block.T
+        return X
+
     # --- rows that are not as they should be --------------------------------------------------------------------------
 
     def _checked(

@@ -6,13 +6,18 @@ import numpy as np
 
 from streamlasso.data.encoding import Encoder
 from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.sources.json_lines import array_of
 from streamlasso.serve.learning.first_rows import in_words
 from streamlasso.serve.learning.rows import Row, Rows
 from streamlasso.serve.problems import Problem
 
 
 def encoded(encoder: Encoder, rows: Rows) -> Encoded:
-    """The next rows; if one is refused, nothing has changed."""
+    """The next rows; if one is refused, nothing has changed. Few rows of numbers take a fifth of the time of others."""
+    numbers = rows.numbers([column.name for column in encoder.columns])
+    found = None if numbers is None else encoder.encode_numbers(numbers, array_of(rows.y))
+    if found is not None:
+        return found
     table = rows.table(_columns(encoder), encoder.target.name)
     bad: list[tuple[int, str]] = []
 
@@ -29,7 +34,12 @@ def encoded(encoder: Encoder, rows: Rows) -> Encoded:
 
 def encoded_each(encoder: Encoder, rows: list[Row]) -> np.ndarray:
     """(row, feature), each row as if it were the next one."""
-    table = Rows(rows, [None] * len(rows)).table(_columns(encoder), encoder.target.name)
+    given = Rows(rows, [None] * len(rows))
+    numbers = given.numbers([column.name for column in encoder.columns])
+    found = None if numbers is None else encoder.encode_numbers_each(numbers)
+    if found is not None:
+        return found
+    table = given.table(_columns(encoder), encoder.target.name)
     try:
         return encoder.encode_each(encoder.read(table, needs_target=False))
     except ValueError as error:

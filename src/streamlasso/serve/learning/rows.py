@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow
 
 from streamlasso.data.sources.json_lines import array_of
@@ -37,6 +38,13 @@ class Rows(msgspec.Struct):
     def table(self, columns: Sequence[str], target: str) -> pyarrow.RecordBatch:
         arrays = [array_of([row.get(name) for row in self.rows]) for name in columns]
         return pyarrow.RecordBatch.from_arrays([*arrays, array_of(self.y)], names=[*columns, target])
+
+    def numbers(self, columns: Sequence[str]) -> dict[str, np.ndarray] | None:
+        """These columns as floats; None if a value is missing or no number."""
+        values = [[row.get(name) for name in columns] for row in self.rows]
+        if not {type(value) for row in values for value in row} <= {int, float}:
+            return None
+        return dict(zip(columns, np.array(values, float).T, strict=True))
 
     def part(self, start: int, stop: int) -> Rows:
         return Rows(self.rows[start:stop], self.y[start:stop])

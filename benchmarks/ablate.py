@@ -68,8 +68,8 @@ def constant(name: str, file: str, old: str, new: str, kind: str = "double") -> 
     return Mechanism(name, ((file, declared.format(was), declared.format(new)),))
 
 
-RESTARTING, STEADY, BASE = (
-    "core/mixture/groups/restarting.py",
+RIDGE, STEADY, BASE = (
+    "core/mixture/groups/ridge.py",
     "core/mixture/groups/steady.py",
     "core/mixture/groups/base.py",
 )
@@ -80,11 +80,13 @@ MECHANISMS = [
         (("core/mixture/mixture.py", "self.calibrates = self.carries and", "self.calibrates = False and"),),
     ),
     Mechanism("change points", options={"runs": 0}),
-    constant("change points: a prior for exact streams", RESTARTING, "EXACT_SIGNAL = 9e5", "9.0"),
+    constant("change points: a prior for exact streams", RIDGE, "EXACT_SIGNAL = 9e5", "9.0"),
     Mechanism(
-        "change points: a prior renewed in the first rows", ((RESTARTING, "n_seen <= RENEWED and", "False and"),)
+        "change points: a prior renewed in the first rows",
+        (("core/mixture/groups/restarting.py", "n_seen <= RENEWED and", "False and"),),
     ),
     Mechanism("change points: 8 of them, not 16", options={"runs": 16}),
+    Mechanism("a ridge that drifts", (("core/mixture/groups/drifting.py", "if parts.restarts and", "if False and"),)),
     Mechanism("the longest memory as a group of its own", ((STEADY, "if len(parts.memories) > 1:", "if False:"),)),
     Mechanism("five penalties, not four", options={"powers": [0.0, 0.4, 0.8, 1.2]}),
     Mechanism("four memories, not three", options={"factors": [0.97, 0.995]}),

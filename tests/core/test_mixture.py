@@ -148,7 +148,6 @@ def has_ridges(memory, tuner):
     return memory is None and tuner.runs > 0
 
 
-@pytest.mark.xfail(reason="the default was rebuilt: open in issue 26", strict=False)
 @pytest.mark.parametrize("level", [0.0, 5.0])
 @pytest.mark.parametrize("unit", [1e6, 1e-6])
 def test_the_unit_of_the_response_does_not_matter_where_it_was_constant(level, unit):

@@ -32,7 +32,8 @@ class Mixture(Tuner):
     factors : tuple of float, default=(0.95, 0.99, 0.998)
         A memory with each of these forgetting factors, beside one that never forgets.
     runs : int, default=8
-        How many ridge regressions are kept that began at different rows, for streams that change at once; 0 for none.
+        How many ridge regressions are kept that began at different rows, for streams that change at once; 0 for none,
+        and none that drifts.
     views : dict of str to list of int, default=None
         Columns that compete, by the name of their view: {"lags": [8, 9]} has experts with columns 8 and 9, and others
         without. Columns in no view are there for all. Their Gram matrix is shared, so it costs what its columns cost.

@@ -9,7 +9,7 @@ cdef class Average:
     cdef readonly Py_ssize_t p, n
     cdef Pointers each, groups
     cdef Hedge hedge
-    cdef Py_ssize_t nothing, restarting
+    cdef Py_ssize_t nothing
     cdef bint is_constant
     cdef Doubles room
     # The first expert of each of `each`; by expert, its weight, and what its coefficients are multiplied by.

@@ -45,7 +45,6 @@ class Average:
         self.is_current = False
         self.doubt = 1.0
         self.is_constant = False
-        self.restarting = next((g for g, group in enumerate(groups.objects) if group.name == "restarting"), -1)
 
     def add_up(self):
         """The weights of all experts, from those of the groups and their own in these."""
@@ -55,7 +54,7 @@ class Average:
         self.is_current = False
         for g in range(self.groups.n):
             self.gate[g] = self.hedge.used[g] * (self.doubt if g == self.nothing else 1.0)
-            if self.is_constant and g == self.restarting:
+            if self.is_constant and cython.cast(Group, self.groups.at[g]).waits:
                 self.gate[g] = 0.0
             total += self.gate[g]
         for g in range(self.groups.n):

@@ -1,10 +1,10 @@
 """The groups of experts that compete in a mixture, one file each."""
 
-from streamlasso.core.mixture.groups import exact, nothing, restarting, steady
+from streamlasso.core.mixture.groups import drifting, exact, nothing, restarting, steady
 from streamlasso.core.mixture.groups.parts import Parts
 
 #: Each has `join(parts)`, which adds its experts and its groups.
-KINDS = (steady, exact, restarting, nothing)
+KINDS = (steady, exact, restarting, drifting, nothing)
 
 
 def composed(n_features, settings):

@@ -58,6 +58,7 @@ cdef class Group(Stateful):
     cdef readonly str name
     cdef readonly Py_ssize_t first, n
     cdef readonly double prior, start
+    cdef readonly bint waits
     cdef readonly Hedge hedge
     cdef readonly Carry carry
     cdef Doubles room
@@ -67,4 +68,4 @@ cdef class Group(Stateful):
     cdef double average(self, const double* pulls) noexcept nogil
     cdef int evaluate(self, Judged* row, double eta, Noise noise) except -1 nogil
     cdef int begin_group(self, Scaler stream) except -1 nogil
-    cdef Py_ssize_t see(self, Scaler stream, double eta, Py_ssize_t n_seen) except -2 nogil
+    cdef int see(self, Scaler stream, double eta, Py_ssize_t n_seen) except -1 nogil

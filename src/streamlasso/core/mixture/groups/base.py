@@ -99,6 +99,7 @@ class Group(Stateful):
 
     prior, start : the weight that the gate leaks back to, and that before the first row, relative to other groups
     carry : what its last residuals say of the next row, or None
+    waits : whether it counts for nothing while all responses are the same, by default not
     """
 
     def __cinit__(
@@ -146,9 +147,8 @@ class Group(Stateful):
         return 0
 
     def see(self, stream, eta, n_seen):
-        """After a row is learnt, the n_seen-th: the place of an expert that begins anew, -1 where none does. eta is
-        that of the mean response."""
-        return -1
+        """After a row is learnt, the n_seen-th; eta is that of the mean response."""
+        return 0
 
     def beginnings(self):
         """Of experts that restart: the rows seen when each began, -1 where it has not."""

@@ -300,7 +300,7 @@ def test_the_report_needs_no_network_and_says_what_matters(whole):
         "lower than that of the running mean",
         "persistence",
         "The largest coefficients over time",
-        "What changed?",
+        "What entered and left?",
         "x entered",
         "2024-01-",
         "typical error",

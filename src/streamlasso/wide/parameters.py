@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from streamlasso import families
-from streamlasso.core.sparse.model import ADMITTED_AT, EXPERTS, MOST
+from streamlasso.core.sparse.model import ADMITTED_AT, EXPERTS, MOST_RECORDS
 from streamlasso.families import Family
 from streamlasso.settings import as_family
 
@@ -90,7 +90,7 @@ def engine_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
         )
     if not isinstance(memory, str) or memory not in ADMITTED_AT:
         raise ValueError(f"memory={memory!r} is unknown: use one of {', '.join(map(repr, ADMITTED_AT))}")
-    most = MOST if most is None else most
-    if isinstance(most, bool) or not isinstance(most, int | np.integer) or not 1 <= most <= MOST:
+    most = MOST_RECORDS if most is None else most
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or not 1 <= most <= MOST_RECORDS:
         raise ValueError(f"max_features={most!r} is not a number of features: use a whole number of 1 or more, or None")
     return {"experts": int(experts), "memory": memory, "most": int(most)}

@@ -27,7 +27,7 @@ half of the rows since the last change, N_BEFORE at most, and less the last few:
 family times the root of the row's information over the usual one), both within BOUND, and b = shift z for each of
 SHIFTS and both signs, the likelihood ratio of errors about b to errors about 0 is exp(b u - b^2 / 2). In its place is
 
-    f = (1 + min(b u - b^2 / 2, MOST) / 8)^8 / its mean for a normal u,      e = f / max(1, mean of f so far)
+    f = (1 + min(b u - b^2 / 2, MOST_EXPONENT) / 8)^8 / its mean for a normal u,      e = f / max(1, mean of f so far)
 
 where the mean of f, this row included, makes the mean of e at most 1 for exchangeable rows of any distribution. A row
 begins a change of a feature with a weight of at most z^2: where z is 0, nothing could begin.
@@ -58,12 +58,12 @@ from streamlasso.core.monitor.diagnosis import Diagnosis
 POWERS = np.array([0.33, 0.6, 0.75, 0.875])
 SHIFTS = np.array([0.5, -0.5, 1.0, -1.0])
 #: Evidence of changes of either kind has half of the weight.
-SHARE = cython.declare(cython.double, 0.5)
+EITHER_KIND = cython.declare(cython.double, 0.5)
 SUSPICION = cython.declare(cython.double, 2.5)
 #: The rows for which errors may be those of held coefficients.
 MOST_HELD = cython.declare(cython.Py_ssize_t, 64)
 BOUND = cython.declare(cython.double, 3.0)
-LEAST, MOST = cython.declare(cython.double, -6.0), cython.declare(cython.double, 3.5)
+LEAST_EXPONENT, MOST_EXPONENT = cython.declare(cython.double, -6.0), cython.declare(cython.double, 3.5)
 LEAST_ERROR = cython.declare(cython.double, 1e-3)
 #: Rows before the first alarm, and from one to the next; as many more as there are features, up to MOST_MORE.
 START = cython.declare(cython.Py_ssize_t, 30)
@@ -100,7 +100,7 @@ def _shift_shares():
     u = np.linspace(-8.0, 8.0, 4001)
     weight = np.exp(-0.5 * u**2)
     exponent = b * np.clip(u, -BOUND, BOUND) - 0.5 * b**2
-    return 1.0 / ((1.0 + np.clip(exponent, LEAST, MOST) / 8.0) ** 8 @ (weight / weight.sum()))
+    return 1.0 / ((1.0 + np.clip(exponent, LEAST_EXPONENT, MOST_EXPONENT) / 8.0) ** 8 @ (weight / weight.sum()))
 
 
 #: The tables, for compiled code: one row after the other.
@@ -269,7 +269,7 @@ class Changes(Stateful):
         twice = 2 + twice_larger(min(n, N_ERRORS - first), self.errors + first, error)
         twice += twice_larger(max(first + n - N_ERRORS, 0), self.errors, error)
         for q in range(N_POWERS):
-            self.grown[q] += SHARE / N_POWERS
+            self.grown[q] += EITHER_KIND / N_POWERS
             self.grown[q] *= RANK_VALUE.at[q * (2 * N_BEFORE + 3) + twice] / RANK_MEAN.at[q * (N_BEFORE + 2) + n + 1]
             if self.age <= 0:
                 self.grown[q] = 0.0
@@ -294,7 +294,7 @@ class Changes(Stateful):
         u: cython.double = min(max(self.residual / sqrt(square), -BOUND), BOUND)
         root: cython.double = self.root / self.information if self.information > 0.0 else 1.0
         rate: cython.double = 1.0 / min(self.n_errors + 1.0, MEAN_ROWS)
-        part: cython.double = (1.0 - SHARE) / (N_SHIFTS * (self.p + 1))
+        part: cython.double = (1.0 - EITHER_KIND) / (N_SHIFTS * (self.p + 1))
         if fabs(self.residual) <= self._least_error():
             u = 0.0
         self.z[0] = min(max(root, -BOUND), BOUND)
@@ -304,8 +304,8 @@ class Changes(Stateful):
             self.z,
             u,
             rate,
-            LEAST,
-            MOST,
+            LEAST_EXPONENT,
+            MOST_EXPONENT,
             1.0 if self.age > 0 else 0.0,
             SHIFT.at,
             SHIFT_SHARE.at,
@@ -440,7 +440,7 @@ class Changes(Stateful):
             self.now[0] += (x - self.now[0]) / min(max(self.n_scale, 1.0), MEAN_ROWS)
         return self.restarted
 
-    # --- what is said -------------------------------------------------------------------------------------------
+    # --- what is reported ---------------------------------------------------------------------------------------
 
     @property
     def n_alarms(self):

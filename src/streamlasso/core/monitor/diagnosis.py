@@ -45,7 +45,7 @@ LEAST_CHANCE = 0.001
 #: all sums are finite: an answer about an outlier may be poor, but learning goes on.
 MOST_ETA, MOST_MISSED = cython.declare(cython.double, 100.0), cython.declare(cython.double, 1e50)
 MOST_BETA, MOST_GAIN = cython.declare(cython.double, 1e6), 1e12
-LEAST, TINY = cython.declare(cython.double, 1e-300), cython.declare(cython.double, 1e-120)
+SMALLEST, TINY = cython.declare(cython.double, 1e-300), cython.declare(cython.double, 1e-120)
 
 
 def _sums(values):
@@ -119,7 +119,7 @@ class Diagnosis:
         rows = slice(self.last + 1)
         z = self.x[rows, feature - 1] - self.mean[feature - 1] if feature > 0 else np.ones(self.last + 1)
         total = _sums(self.notes[rows, SCORE] * z)
-        return _largest_at(total * total / np.maximum(_sums(z * z), LEAST))
+        return _largest_at(total * total / np.maximum(_sums(z * z), SMALLEST))
 
     def _surprise_start(self):
         """Where the likelihood of larger surprises from there on, over that of usual ones, is largest."""
@@ -151,7 +151,7 @@ class Diagnosis:
             self.target[i] = -self.target[i]
         if not self.quadratic:
             weight = np.asarray(self.root)
-            weight = np.maximum(weight, 1e-3 * max(weight.max(), LEAST))
+            weight = np.maximum(weight, 1e-3 * max(weight.max(), SMALLEST))
             root = np.sqrt(weight)
             target = np.clip(np.asarray(self.target) / weight, -MOST_MISSED, MOST_MISSED)
             self.target, self.root = np.where(np.isfinite(target), root * target, 0.0), root

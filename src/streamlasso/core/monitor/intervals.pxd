@@ -25,6 +25,6 @@ cdef class Quantiles(Stateful):
 
     cdef int see(self, double y, double eta, double weight) except -1 nogil
     cdef void _follow(self, double z, double half) noexcept nogil
-    cdef void _say(self, double[::1] at, double[::1] wide, double[::1] out) noexcept nogil
+    cdef void _report(self, double[::1] at, double[::1] wide, double[::1] out) noexcept nogil
     cdef int _place(self, double eta, double[::1] errors, double[::1] out) except -1 nogil
     cdef void _shrink(self) noexcept nogil

@@ -152,14 +152,14 @@ class Quantiles(Stateful):
     def __reduce__(self):
         return revived, (self.family, self.pack())
 
-    # --- what is said -------------------------------------------------------------------------------------------
+    # --- what is reported ---------------------------------------------------------------------------------------
 
     def errors(self, levels):
         """Quantiles of (y - mu) / spread(mu) at these levels; without end before there are two rows."""
         at, wide = ndtri(levels), widths(max(self.n, 2), levels)
         out = np.empty(len(at))
         found: cython.double[::1] = out
-        self._say(at, wide, found)
+        self._report(at, wide, found)
         return out
 
     def around(self, etas: cython.const[cython.double][::1], levels):
@@ -181,12 +181,12 @@ class Quantiles(Stateful):
         out = np.empty((y.shape[0], len(at)))
         quantiles: cython.double[:, ::1] = out
         for i in range(y.shape[0]):
-            self._say(at, wide[min(max(self.n, 2), KNOWN) - 2], errors)
+            self._report(at, wide[min(max(self.n, 2), KNOWN) - 2], errors)
             self._place(etas[i], errors, quantiles[i])
             self.see(y[i], etas[i], 1.0 if y[i] == y[i] else 0.0)
         return out
 
-    def _say(self, at, wide, out):
+    def _report(self, at, wide, out):
         """Quantiles of the errors at these normal quantiles, each so much wider; the rates' averages are in order."""
         i: cython.Py_ssize_t
         value: cython.double

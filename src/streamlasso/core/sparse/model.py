@@ -23,9 +23,9 @@ from cython.cimports.streamlasso.core.sparse.updates import LANES, Term, z_place
 
 from streamlasso.core.sparse.entries import LARGEST_X, LEAST_X
 from streamlasso.core.sparse.experts import EXPERTS
-from streamlasso.core.sparse.table import MOST
+from streamlasso.core.sparse.table import MOST_RECORDS
 
-__all__ = ["ADMITTED_AT", "EXPERTS", "LARGEST_X", "LEAST_X", "MOST", "Wide"]
+__all__ = ["ADMITTED_AT", "EXPERTS", "LARGEST_X", "LEAST_X", "MOST_RECORDS", "Wide"]
 
 #: Names of features that are gone may be kept, this many and as many as there are live ones.
 FORGOTTEN_NAMES = 1000
@@ -51,7 +51,7 @@ class Wide:
     0
     """
 
-    def __cinit__(self, family, experts=16, most=MOST, memory="full", fixed_units=True):
+    def __cinit__(self, family, experts=16, most=MOST_RECORDS, memory="full", fixed_units=True):
         settings = EXPERTS[experts] if isinstance(experts, int) else experts
         admitted_at = ADMITTED_AT[memory]
         self.settings = dict(family=family, experts=experts, most=most, memory=memory, fixed_units=fixed_units)

@@ -11,7 +11,7 @@ ADMITTED_AT: dict[str, float | None]
 EXPERTS: dict[int, list[dict[str, Any]]]
 LARGEST_X: float
 LEAST_X: float
-MOST: int
+MOST_RECORDS: int
 
 @final
 class Wide:

@@ -29,7 +29,7 @@ FEWEST_SLOTS = cython.declare(cython.Py_ssize_t, 64)
 #: Features that are compared when one has to go.
 SAMPLE = cython.declare(cython.Py_ssize_t, 16)
 #: The numbers of records have 32 bits.
-MOST = 2**31 - 2
+MOST_RECORDS = 2**31 - 2
 
 
 @cython.cclass

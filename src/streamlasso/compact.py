@@ -165,17 +165,26 @@ def _as_json(name: str, value: Any) -> Any:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def _parts(data: bytes) -> tuple[bytes, memoryview]:
-    """The JSON and the numbers, if the checksum holds."""
+def opened(data: Any, magic: bytes, version: int) -> memoryview:
+    """What follows the beginning of a file of ours, if its checksum holds. To be released."""
     if len(data) < START.size:
         raise Refusal(DAMAGED)
-    magic, version, checksum = START.unpack_from(data)
-    if magic != MAGIC:
+    found, number, checksum = START.unpack_from(data)
+    if found != magic:
         raise Refusal(DAMAGED)
-    if version != VERSION:
-        raise Refusal(f"it is of format {version}; this one reads {VERSION}. {other_format(version, VERSION)}")
+    if number != version:
+        raise Refusal(f"it is of format {number}; this one reads {version}. {other_format(number, version)}")
     rest = memoryview(data)[START.size :]
-    if crc32(rest) != checksum or len(rest) < HEADER.size:
+    if crc32(rest) != checksum:
+        rest.release()
+        raise Refusal(DAMAGED)
+    return rest
+
+
+def _parts(data: bytes) -> tuple[bytes, memoryview]:
+    """The JSON and the numbers."""
+    rest = opened(data, MAGIC, VERSION)
+    if len(rest) < HEADER.size:
         raise Refusal(DAMAGED)
     _, _, n_words, n_numbers = HEADER.unpack_from(rest)
     if HEADER.size + n_words + n_numbers != len(rest):

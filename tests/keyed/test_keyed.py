@@ -1,5 +1,8 @@
 """Models of keys: each is the model that its rows alone would make, wherever it is kept, and a new key has a start."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -168,6 +171,22 @@ def test_a_shop_that_opens_late_does_not_start_from_nothing():
         first = np.flatnonzero(shop == late)[:50]
         ratio.append(((y - keyed)[first] ** 2).sum() / ((y - alone)[first] ** 2).sum())
     assert np.mean(ratio) < 0.7
+
+
+# --- copies -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [0, 100])
+@pytest.mark.parametrize("change", [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_a_copy_goes_on_to_the_bit(rows, change):
+    X, y, keys = table()
+    whole = KeyedRegressor(RAPRegressor(tuner=LogRMS()), max_keys=3)
+    whole = whole.partial_fit(X[:rows], y[:rows], keys[:rows]) if rows else whole
+    other = change(whole)
+    part = slice(rows, rows + 50)
+    expected = whole.progressive(X[part], y[part], keys[part])
+    np.testing.assert_array_equal(other.progressive(X[part], y[part], keys[part]), expected)
+    assert other.to_bytes() == whole.to_bytes() and (other.max_keys, len(other)) == (3, len(whole))
 
 
 # --- kept elsewhere -----------------------------------------------------------------------------------------------

@@ -65,6 +65,17 @@ class Keyed(Saved):
     def _fitted(self) -> Any:
         return self.pooled._fitted()
 
+    @between_rows
+    def __getstate__(self) -> dict[str, Any]:
+        if self._models is not None:
+            return {"data": self.to_bytes()}
+        return {"settings": (clone(self.pooled), self.max_keys), "pooled": self.pools}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        cls = type(self)
+        new = cls.from_bytes(state["data"]) if "data" in state else cls(*state["settings"], pooled=state["pooled"])
+        vars(self).update(vars(new))
+
     def __repr__(self) -> str:
         settings = [repr(clone(self.pooled))]
         settings += [] if self.max_keys is None else [f"max_keys={self.max_keys}"]

@@ -18,13 +18,13 @@ import numpy as np
 
 from streamlasso import compact
 from streamlasso._files import whole_file
-from streamlasso.compact import DAMAGED, Refusal, other_format
+from streamlasso.compact import DAMAGED, START, Refusal
 from streamlasso.core.base.state import NoRoom
 from streamlasso.keyed.models import Models
 
 MAGIC = b"\x89SLKEYS\n"
 VERSION = 1
-START, LENGTHS = struct.Struct("<8sII"), struct.Struct("<QQQQ")
+LENGTHS = struct.Struct("<QQQQ")
 
 
 def save(keyed: Any, path: Any) -> None:
@@ -148,21 +148,14 @@ def _read(cls: Any, data: Any) -> Any:
 
 
 def _sections(view: memoryview) -> list[bytes]:
-    if len(view) < START.size + LENGTHS.size:
-        raise Refusal(DAMAGED)
-    magic, version, checksum = START.unpack_from(view)
-    if magic != MAGIC:
-        raise Refusal(DAMAGED)
-    if version != VERSION:
-        raise Refusal(f"it is of format {version}; this one reads {VERSION}. {other_format(version, VERSION)}")
-    with view[START.size :] as rest:
-        if crc32(rest) != checksum:
+    with compact.opened(view, MAGIC, VERSION) as rest:
+        if len(rest) < LENGTHS.size:
             raise Refusal(DAMAGED)
-    lengths = LENGTHS.unpack_from(view, START.size)
-    edges = START.size + LENGTHS.size + np.concatenate([[0], np.cumsum(lengths, dtype=np.uint64)]).astype(np.int64)
-    if edges[-1] != len(view) or np.any(np.diff(edges) < 0):
-        raise Refusal(DAMAGED)
-    return [bytes(view[a:b]) for a, b in pairwise(edges)]
+        lengths = LENGTHS.unpack_from(rest)
+        edges = LENGTHS.size + np.concatenate([[0], np.cumsum(lengths, dtype=np.uint64)]).astype(np.int64)
+        if edges[-1] != len(rest) or np.any(np.diff(edges) < 0):
+            raise Refusal(DAMAGED)
+        return [bytes(rest[a:b]) for a, b in pairwise(edges)]
 
 
 def _keyed(cls: Any, words: bytes, names: bytes, pooled: bytes, numbers: bytes) -> Any:

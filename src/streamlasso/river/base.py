@@ -39,6 +39,17 @@ class RAP(Face[Number, Vector, Best], Parameters):
     def _fits(self, n_features: int) -> bool:
         return self.columns_.width == n_features
 
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn a row of weight `w`."""
+        if self.on_change is not None:
+            with self._telling():
+                self._learn_one(x, y, w)
+            return
+        self._learn_one(x, y, w)
+
+    def _learn_one(self, x: dict[Any, Any], y: Any, w: float) -> None:
+        raise NotImplementedError
+
     def _room_for(self, names: Iterable[Hashable]) -> tuple[DictRows, list[Engine]]:
         """Columns and learners that have these names too. Nothing is theirs until the rows are learnt."""
         # Where features tie, the first column wins: so it must not matter in which order a row names them.

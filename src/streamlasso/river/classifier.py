@@ -85,14 +85,6 @@ class RAPClassifier(
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn a row of weight `w`."""
-        if self.on_change is not None:
-            with self._telling():
-                self._learn_one(x, y, w)
-            return
-        self._learn_one(x, y, w)
-
     def _learn_one(self, x: dict[Any, Any], y: Any, w: float) -> None:
         label = label_of(y)
         gate = gate_of(self)

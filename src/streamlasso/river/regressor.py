@@ -60,14 +60,6 @@ class RAPRegressor(FamilyParameters, RAP[float, dict[Hashable, float], Selected]
     def __post_init__(self) -> None:
         self._start(self._get_params())
 
-    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
-        """Learn a row of weight `w`."""
-        if self.on_change is not None:
-            with self._telling():
-                self._learn_one(x, y, w)
-            return
-        self._learn_one(x, y, w)
-
     def _learn_one(self, x: dict[Any, Any], y: Any, w: float) -> None:
         if not self.columns_.learn(self.learners_[0], x, y, w) and w != 0:
             with claimed(gate_of(self)):

@@ -62,7 +62,8 @@ def _rows(batch: pyarrow.RecordBatch, largest: int) -> list[dict[str, Any]]:
                 raise Problem(413, f"the text of these rows has more than {largest:,} bytes, or a value is too long")
         column = column.dictionary_decode() if is_dictionary else column
         columns.append(_plain(column))
-    return [dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
+    names = batch.schema.names
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _plain(column: pyarrow.Array) -> list[Any]:
@@ -70,10 +71,9 @@ def _plain(column: pyarrow.Array) -> list[Any]:
         return column.cast(pyarrow.string()).to_pylist()
     if types.is_decimal(column.type):
         column = column.cast(pyarrow.float64())
-    values = column.to_pylist()
     if types.is_floating(column.type):
-        return [None if value != value else value for value in values]
-    return values
+        column = compute.if_else(compute.is_nan(column), pyarrow.scalar(None, column.type), column)
+    return column.to_pylist()
 
 
 def _refuse_packed(data: bytes, n_dictionaries: int) -> None:

@@ -14,7 +14,7 @@ from streamlasso.baselines import LAST, MEAN, ClassBaselines, Compared, NumberBa
 from streamlasso.core.base.record import RECORD, STATUS
 from streamlasso.core.monitor.intervals import Quantiles
 from streamlasso.data.encoding import Encoder, Target
-from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.cells import Encoded
 from streamlasso.estimators.base import Rows
 from streamlasso.estimators.intervals import Ends, errors_of
 from streamlasso.estimators.multiclass import best_class, losses_of, probabilities, sets_of, targets_of
@@ -124,8 +124,7 @@ class StreamModel:
     @property
     def own_labels(self) -> list[Any]:
         """The classes as the estimator has them: all whole numbers, or all text."""
-        whole = all(isinstance(label, int) for label in self.labels)
-        return self.labels if whole else list(map(str, self.labels))
+        return self.labels if all(isinstance(label, int) for label in self.labels) else list(map(str, self.labels))
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
@@ -136,9 +135,9 @@ class StreamModel:
     def _pieces(self, rows: Encoded) -> Iterator[slice]:
         """Parts of the rows within which no feature or class appears, and no stretch of the record ends; before a part
         is given there is room for what it needs."""
-        n_rows, start = len(rows.target), 0
-        n_classes = np.maximum.accumulate(rows.target) + 1 if self.classes else np.zeros(n_rows, int)
-        while start < n_rows:
+        n_classes = np.maximum.accumulate(rows.target) + 1 if self.classes else np.zeros(len(rows.target), int)
+        start = 0
+        while start < len(n_classes):
             self._widen(self.encoder.features[: rows.width[start]])
             self._add_classes(int(n_classes[start]))
             same = (rows.width == rows.width[start]) & (n_classes <= self.n_classes)

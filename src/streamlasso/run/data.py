@@ -10,7 +10,7 @@ import pyarrow
 from pyarrow import compute
 
 from streamlasso.data.encoding import Encoder
-from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.cells import Encoded
 from streamlasso.data.encoding.reading import joined
 from streamlasso.data.sources import BadRows, open_source
 from streamlasso.data.sources.base import Address, Block

@@ -15,7 +15,7 @@ from streamlasso._files import remove_leftovers, sync_directory
 from streamlasso._interruption import Interruption
 from streamlasso._text import count, number
 from streamlasso.data.encoding import Encoder, detect_encoder
-from streamlasso.data.encoding.encoder import Cells, Encoded
+from streamlasso.data.encoding.cells import Cells, Encoded
 from streamlasso.data.encoding.reading import is_nested
 from streamlasso.data.encoding.reading import keys as keys_in
 from streamlasso.data.encoding.sparse.encoder import detect_sparse_encoder

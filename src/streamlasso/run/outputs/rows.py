@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow
 
 from streamlasso.data.encoding import Encoder
-from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.cells import Encoded
 from streamlasso.model.outcomes import Outcomes
 
 #: Columns of the trace that are numbers, after those of the predictions.

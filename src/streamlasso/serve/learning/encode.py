@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from streamlasso.data.encoding import Encoder
-from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.cells import Encoded
 from streamlasso.data.sources.json_lines import array_of
 from streamlasso.serve.learning.first_rows import in_words
 from streamlasso.serve.learning.rows import Row, Rows

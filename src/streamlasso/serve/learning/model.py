@@ -10,7 +10,7 @@ import numpy as np
 
 from streamlasso import RAPClassifier, RAPRegressor, compact
 from streamlasso.data.encoding import Encoder
-from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.cells import Encoded
 from streamlasso.data.encoding.first_rows import detect_column
 from streamlasso.model.stream_model import StreamModel
 from streamlasso.serve.learning.alarms import Alarm

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.cells import Encoded
 from streamlasso.model.outcomes import Outcomes
 from streamlasso.serve.learning.alarms import Alarm, Watch
 from streamlasso.serve.learning.history import History

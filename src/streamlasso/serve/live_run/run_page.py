@@ -16,7 +16,7 @@ from typing import Any
 import uvicorn
 
 from streamlasso._terminal import warn
-from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.cells import Encoded
 from streamlasso.model.outcomes import Outcomes
 from streamlasso.model.wide import WideStreamModel
 from streamlasso.run.options import Options

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from streamlasso.data.encoding.encoder import Encoded
+from streamlasso.data.encoding.cells import Encoded
 from streamlasso.report.summarise import Snapshot
 from streamlasso.serve.learning.alarms import Alarm
 from streamlasso.serve.learning.model import LiveModel

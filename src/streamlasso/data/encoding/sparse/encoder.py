@@ -11,8 +11,9 @@ import pyarrow
 from streamlasso._text import count, listed, shortened
 from streamlasso.core.sparse.model import LARGEST_X
 from streamlasso.data.encoding import reading
+from streamlasso.data.encoding.cells import Cells, Encoded
 from streamlasso.data.encoding.columns import TextColumn
-from streamlasso.data.encoding.encoder import Cells, Encoded, Encoder
+from streamlasso.data.encoding.encoder import Encoder
 from streamlasso.data.encoding.first_rows import detect_encoder
 from streamlasso.data.encoding.sparse.columns import Features, Levels, SparseColumn, Words, as_value, column_of
 

@@ -22,9 +22,14 @@ cdef class Average:
     # (b0, b), and whether it is that of the present weights.
     cdef double* model
     cdef bint is_current
+    # Averages over the experts, and how the last solve of the heaviest went; whether they are those of the last row.
+    cdef double lam, lam_max, size
+    cdef Py_ssize_t code
+    cdef bint is_summarised
     cdef signed char* used
 
     cdef void add_up(self) noexcept nogil
+    cdef int summarise(self, Py_ssize_t n_seen) except -1 nogil
     cdef int add_models(self) except -1 nogil
     cdef double weight_of(self, Py_ssize_t m) noexcept nogil
     cdef Py_ssize_t n_active(self) except -1 nogil

@@ -18,6 +18,7 @@ import numpy as np
 from cython.cimports.libc.string import memset
 from cython.cimports.streamlasso.core.base.buffers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.base.hedge import Hedge
+from cython.cimports.streamlasso.core.base.record import WAITING
 from cython.cimports.streamlasso.core.mixture.groups.base import Experts, Group
 
 
@@ -42,7 +43,7 @@ class Average:
         self.used = cython.cast(cython.pointer[cython.schar], self.model + p + 1)
         for m in range(each.n):
             self.first[m + 1] = self.first[m] + each.objects[m].n
-        self.is_current = False
+        self.is_current = self.is_summarised = False
         self.doubt = 1.0
         self.is_constant = False
 
@@ -51,7 +52,7 @@ class Average:
         g: cython.Py_ssize_t
         k: cython.Py_ssize_t
         total: cython.double = 0.0
-        self.is_current = False
+        self.is_current = self.is_summarised = False
         for g in range(self.groups.n):
             self.gate[g] = self.hedge.used[g] * (self.doubt if g == self.nothing else 1.0)
             if self.is_constant and cython.cast(Group, self.groups.at[g]).waits:
@@ -109,6 +110,28 @@ class Average:
         for e in range(self.first[m], self.first[m + 1]):
             weight += self.total[e]
         return weight
+
+    def summarise(self, n_seen):
+        """Average lam, lam_max and size over the experts; the status is that of the expert with the largest weight."""
+        e: cython.Py_ssize_t
+        m: cython.Py_ssize_t
+        weight: cython.double
+        most: cython.double = 0.0
+        if self.is_summarised:
+            return 0
+        self.is_summarised = True
+        self.lam = self.lam_max = self.size = 0.0
+        self.code = WAITING
+        for m in range(self.each.n if n_seen > 0 else 0):
+            weight = self.weight_of(m)
+            self.lam_max += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
+            self.size += weight * cython.cast(Experts, self.each.at[m]).size_of()
+            self.lam += cython.cast(Experts, self.each.at[m]).sum_lam(self.total + self.first[m])
+            for e in range(self.first[m], self.first[m + 1]):
+                if self.total[e] > most:
+                    most = self.total[e]
+                    self.code = cython.cast(Experts, self.each.at[m]).code_of(e - self.first[m])
+        return 0
 
     def n_active(self):
         """Features that an expert uses. The ridges, which use all that vary, come last."""

@@ -27,9 +27,6 @@ cdef class MixtureLearner(Engine):
     cdef Calibration calibration
     cdef Selection selection
     cdef bint carries, linked, calibrates
-    cdef double all_lam, all_lam_max, all_size
-    # Whether these, and the status, are those of the last row.
-    cdef bint is_summarised
     # By expert; by group; by row of a mini-batch.
     cdef double* loss
     cdef double* pulls
@@ -66,4 +63,3 @@ cdef class MixtureLearner(Engine):
     cdef int _add_up(self) except -1 nogil
     cdef int _select(self) except -1 nogil
     cdef Py_ssize_t _readable(self) except? -1 nogil
-    cdef int _summarise(self) except -1 nogil

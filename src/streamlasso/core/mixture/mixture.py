@@ -26,8 +26,8 @@ from cython.cimports.libc.string import memcpy
 from cython.cimports.streamlasso.core.base.buffers import Doubles, Pointers, copied
 from cython.cimports.streamlasso.core.base.checks import FIRST_ROWS, weight_of
 from cython.cimports.streamlasso.core.base.hedge import Hedge
-from cython.cimports.streamlasso.core.base.record import N_STATUSES, WAITING, Record
-from cython.cimports.streamlasso.core.base.tape import PENALTY, READ, WRITE
+from cython.cimports.streamlasso.core.base.record import Record
+from cython.cimports.streamlasso.core.base.tape import READ
 from cython.cimports.streamlasso.core.lasso.moments import Scaler, Sums
 from cython.cimports.streamlasso.core.linalg.kernels import dot, hold
 from cython.cimports.streamlasso.core.mixture.average import Average
@@ -68,8 +68,7 @@ class MixtureLearner(Engine):
 
     STATE = (
         *Noise.STATE,
-        numbers("lam", Column("all_lam"), Column("all_lam_max"), Column("all_size")),
-        numbers("seen", Column("n_seen"), Column("code"), dtype=np.int64),
+        numbers("seen", Column("n_seen"), dtype=np.int64),
     )
 
     def __cinit__(self, n_features: int, *, memory, tuner, batch_size=1, **settings):
@@ -100,11 +99,8 @@ class MixtureLearner(Engine):
         self.calibrates = self.carries and self.family.binary
         self.calibration = Calibration(self.family)
         self.is_asked = False
-        self.is_summarised = True
         self.n_unpredicted = 2
         self.n_seen = 0
-        self.all_lam = self.all_lam_max = self.all_size = 0.0
-        self.code = WAITING
         self.quantiles = None if self.family.binary else Quantiles(self.family)
         false_alarms = settings.get("false_alarms", 0.0)
         self.changes = Changes(n_features, self.family, false_alarms) if false_alarms > 0.0 else None
@@ -164,7 +160,6 @@ class MixtureLearner(Engine):
                 if weight_of(w, i) > 0.0 and self.n_seen >= self.n_unpredicted:
                     self._evaluate(i)
             self._learn_all(n)
-            self.is_summarised = False
             self._select()
         self.is_asked = False
         return 0
@@ -172,13 +167,13 @@ class MixtureLearner(Engine):
     def complete(self, n, out):
         i: cython.Py_ssize_t
         n_active: cython.Py_ssize_t = self.average.n_active()
-        self._summarise()
+        self.average.summarise(self.n_seen)
         for i in range(n):
-            out[i].lam = self.all_lam
-            out[i].lam_max = self.all_lam_max
+            out[i].lam = self.average.lam
+            out[i].lam_max = self.average.lam_max
             out[i].n_active = n_active
-            out[i].effective_size = self.all_size
-            out[i].status = self.code
+            out[i].effective_size = self.average.size
+            out[i].status = self.average.code
         return 0
 
     def _was_asked(self, n, x):
@@ -335,33 +330,6 @@ class MixtureLearner(Engine):
                 found = m
         return found
 
-    def _summarise(self):
-        """What is noted of the averaged model, when it is asked for."""
-        e: cython.Py_ssize_t
-        m: cython.Py_ssize_t
-        first: cython.Py_ssize_t
-        best: cython.Py_ssize_t = 0
-        place: cython.Py_ssize_t = 0
-        weight: cython.double
-        most: cython.double = -1.0
-        if self.is_summarised:
-            return 0
-        self.is_summarised = True
-        self.all_lam = self.all_lam_max = self.all_size = 0.0
-        for m in range(self.M):
-            first = self.average.first[m]
-            weight = self.average.weight_of(m)
-            self.all_lam_max += weight * cython.cast(Experts, self.each.at[m]).lam_max_of()
-            self.all_size += weight * cython.cast(Experts, self.each.at[m]).size_of()
-            self.all_lam += cython.cast(Experts, self.each.at[m]).sum_lam(self.average.total + first)
-            for e in range(first, self.average.first[m + 1]):
-                if self.average.total[e] > most:
-                    most = self.average.total[e]
-                    best = m
-                    place = e - first
-        self.code = cython.cast(Experts, self.each.at[best]).code_of(place)
-        return 0
-
     # --- predicting ---------------------------------------------------------------------------------------------
 
     def eta_at(self, x):
@@ -495,23 +463,23 @@ class MixtureLearner(Engine):
 
     @property
     def lam(self):
-        self._summarise()
-        return self.all_lam
+        self.average.summarise(self.n_seen)
+        return self.average.lam
 
     @property
     def lam_max(self):
-        self._summarise()
-        return self.all_lam_max
+        self.average.summarise(self.n_seen)
+        return self.average.lam_max
 
     @property
     def effective_size(self):
-        self._summarise()
-        return self.all_size
+        self.average.summarise(self.n_seen)
+        return self.average.size
 
     @property
     def status(self):
-        self._summarise()
-        return STATUS[self.code]
+        self.average.summarise(self.n_seen)
+        return STATUS[self.average.code]
 
     @property
     def weights(self):
@@ -588,14 +556,8 @@ class MixtureLearner(Engine):
         g: cython.Py_ssize_t
         m: cython.Py_ssize_t
         n_seen: cython.Py_ssize_t
-        if tape.mode == WRITE:
-            self._summarise()
         self.noise.travel(tape)
-        tape.number(cython.address(self.all_lam), PENALTY)
-        tape.number(cython.address(self.all_lam_max), PENALTY)
-        tape.number(cython.address(self.all_size), PENALTY)
         n_seen = tape.count(cython.address(self.n_seen))
-        tape.small(cython.address(self.code), N_STATUSES)
         for m in range(self.M):
             cython.cast(Experts, self.each.at[m]).travel(tape)
         tape.n_seen = n_seen
@@ -614,5 +576,4 @@ class MixtureLearner(Engine):
             self.changes.travel(tape)
         if tape.mode == READ:
             self.is_asked = False
-            self.is_summarised = True
             self._add_up()

@@ -299,7 +299,7 @@ class Diagnosis:
             gain = np.where(np.isfinite(gain), np.clip(gain, -MOST_GAIN, MOST_GAIN), 0.0)
         else:
             # Of errors that have grown by this ratio.
-            ratio: cython.double = max(np.cumsum(surprise[self.since :] / (self.last + 1 - self.since))[-1], 1.1)
+            ratio: cython.double = max(np.cumsum(surprise[self.since :] / (self.last + 1 - self.since)).item(-1), 1.1)
             gain = surprise * (1.0 - 1.0 / ratio) - log(ratio)
         gains = _sums(gain)
         best = int(np.argmax(gains))
@@ -308,7 +308,7 @@ class Diagnosis:
 
     def _record(self):
         loss, begin = self.notes[:, LOSS], self.begin
-        cost = np.cumsum(loss[begin:] - np.cumsum(loss[:begin] / begin)[-1])[-1] if begin > 0 else 0.0
+        cost = np.cumsum(loss[begin:] - np.cumsum(loss[:begin] / begin).item(-1)).item(-1) if begin > 0 else 0.0
         moved = [self.before[j] + self.move[j] * self.unit[j] * self.size for j in self.named]
         features = np.column_stack([self.named - 1, np.asarray(self.before)[self.named], moved])
         start, chances = self._likely_rows()
@@ -316,12 +316,12 @@ class Diagnosis:
 
     def _likely_rows(self):
         """Of MOST_PROBABLE rows in a row those that hold the most, without unlikely ones at both ends."""
-        chance, total = self.chance, np.cumsum(self.chance)[-1]
-        held = np.cumsum(chance[:MOST_PROBABLE])[-1]
+        chance, total = self.chance, np.cumsum(self.chance).item(-1)
+        held = np.cumsum(chance[:MOST_PROBABLE]).item(-1)
         start = int(np.argmax(np.cumsum(np.append(held, chance[MOST_PROBABLE:] - chance[:-MOST_PROBABLE]))))
         likely = start + np.flatnonzero(chance[start : start + MOST_PROBABLE] > LEAST_CHANCE * total)
-        chances = chance[likely[0] : likely[-1] + 1]
-        return likely[0], chances / np.cumsum(chances)[-1]
+        chances = chance[likely[0] : likely.item(-1) + 1]
+        return likely[0], chances / np.cumsum(chances).item(-1)
 
 
 @cython.cfunc

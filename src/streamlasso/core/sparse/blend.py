@@ -217,7 +217,7 @@ class Blend:
         parts = [self.n, np.size(self.theta), np.size(self.P), N_OUTPUTS]
         if numbers.shape != (sum(parts),) or not np.all(np.isfinite(numbers)):
             raise ValueError("the blend does not fit the settings")
-        experts, theta, P, outputs = np.split(numbers, np.cumsum(parts[:-1]))
+        experts, theta, P, outputs = np.split(numbers, np.cumsum(parts)[:3])
         self.experts.restore({"w": experts})
         self.outputs.restore({"w": outputs})
         self.theta, self.P = theta.reshape(N_STACKS, -1).copy(), P.reshape(N_STACKS, -1).copy()

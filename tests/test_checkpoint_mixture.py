@@ -127,7 +127,6 @@ FORGERIES = {
     "a leader before the first": set_at("0/experts0/place", -1),
     "a status beyond the last": set_at("0/experts0/codes", 4, 1),
     "a status before the first": set_at("0/experts0/codes", -1, 1),
-    "a status of the mixture beyond the last": set_at("0/seen", 4, 1),
     "a memory from the future": set_at("0/restarting/began", 10**6, 2),
     "a first memory that is not there": set_at("0/restarting/began", -1, 0),
     "a memory that began before it all": set_at("0/restarting/began", -2, 2),

@@ -211,10 +211,10 @@ class Row:
         return self.weight * np.minimum(self.excess(eta) / phi, CAP if self.family.has_scale else np.inf)
 
     def dispersion(self):
-        """The mean deviance of late, of the first rows about by the squares of their numbers; its weight."""
+        """The recent mean deviance, of the first rows about by the squares of their numbers; its weight."""
         if self.n < 2 or not self.family.has_scale:
             return self.phi, self.phi_weight
-        deviance = 2 * max(float(self.excess(self.eta)), 0.0)
+        deviance = max(2 * float(self.excess(self.eta)), (1e-14 * self.y) ** 2 if self.family.quadratic else 0.0)
         if self.phi > 0:
             deviance = min(deviance, 2 * CAP * self.phi)
         weight = min(0.98, self.phi_weight / (self.phi_weight + 2 / 3)) * self.phi_weight + 1

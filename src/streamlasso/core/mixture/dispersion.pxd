@@ -9,6 +9,7 @@ cdef class Noise(Stateful):
     cdef Family family
     cdef bint scaled
     cdef readonly double cap
+    cdef double rounding
     cdef public double dispersion, dispersion_weight
 
     cdef int measure(self, double y, double eta, double least) except -1 nogil

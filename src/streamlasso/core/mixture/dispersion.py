@@ -26,6 +26,8 @@ ODDS_CAP = cython.declare(cython.double, 6.0)
 OUTLIER = cython.declare(cython.double, 6.0)
 #: The forgetting factor of the dispersion.
 DISPERSION_DECAY = cython.declare(cython.double, 0.98)
+#: No error is known to a smaller share of the response: without noise, experts would compete in their last digits.
+ROUNDING = cython.declare(cython.double, 1e-14)
 #: The first rows are predicted from next to nothing: of n rows so far the i-th weighs about i^2.
 YOUNG = cython.declare(cython.double, 2.0 / 3.0)
 
@@ -40,6 +42,7 @@ class Noise(Stateful):
         self.family = family
         self.scaled = family.has_scale
         self.cap = ODDS_CAP if self.scaled else INFINITY
+        self.rounding = ROUNDING * ROUNDING if family.quadratic else 0.0
         self.dispersion = 0.0 if self.scaled else 1.0
         self.dispersion_weight = 0.0
 
@@ -48,7 +51,7 @@ class Noise(Stateful):
         deviance: cython.double
         if not self.scaled:
             return 0
-        deviance = 2.0 * max(self.family.loss_at(y, eta) - least, 0.0)
+        deviance = max(2.0 * (self.family.loss_at(y, eta) - least), self.rounding * y * y)
         if self.dispersion > 0.0:
             deviance = min(deviance, 2.0 * self.cap * self.dispersion)
         decay: cython.double = min(DISPERSION_DECAY, self.dispersion_weight / (self.dispersion_weight + YOUNG))

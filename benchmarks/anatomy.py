@@ -154,7 +154,7 @@ def power_columns() -> list[str]:
     """The columns with the weights of the penalties.
 
     >>> power_columns()[:2]
-    ['power 0', 'power 0.2']
+    ['power 0', 'power 0.3']
     """
     return [*(f"power {power:g}" for power in Mixture().powers), NO_POWER]
 

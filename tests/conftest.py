@@ -78,3 +78,14 @@ def make_stream():
 def path(tmp_path):
     """Of a checkpoint that is not there yet."""
     return tmp_path / "model.safetensors"
+
+
+@pytest.fixture(scope="module")
+def skglm():
+    """skglm without its just-in-time compilation, which takes longer than these problems."""
+    numba = pytest.importorskip("numba")
+    before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
+    module = pytest.importorskip("skglm")
+
+    yield module
+    numba.config.DISABLE_JIT = before

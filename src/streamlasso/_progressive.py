@@ -68,7 +68,7 @@ def progressive(
     >>> trace  # doctest: +ELLIPSIS
     Trace of 300 rows and 20 features
       half squared error 2..., of the running mean 7.63: 6... % lower
-      lam 0..., lam_max 3.48; active 8 of 20; effective size 20
+      lam 0..., lam_max 3.48; active 20 of 20; effective size 20
     >>> trace["effective_size"][[0, 1, 299]].round(2)
     array([ 1.  ,  1.95, 20.  ])
     """

@@ -29,7 +29,7 @@ from streamlasso.settings import build_learner, has_mixture
 
 #: No text begins like this, and a transfer as text would change its end.
 MAGIC = b"\x89SLASSO\n"
-VERSION = 1
+VERSION = 2
 #: The beginning, which the checksum does not cover, and the rest of the header.
 START, HEADER = struct.Struct("<8sII"), struct.Struct("<8sQQQ")
 #: Rooms whose classes users import from elsewhere.

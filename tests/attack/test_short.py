@@ -20,7 +20,7 @@ from support.forgery import forged
 @pytest.mark.posix
 @pytest.mark.parametrize("name", ["forged_files", "hostile_rows", "bodies", "disk_full", "signals", "streams"])
 def test_every_attack_is_withstood_for_a_second(name, monkeypatch):
-    for place in ("run.finish.plot_summary", "run.finish.drawn", "report.history.drawn"):
+    for place in ("run.results.plot_summary", "run.results.drawn", "report.run.history.drawn"):
         monkeypatch.setattr(f"streamlasso.{place}", lambda *_: b"a picture")
     monkeypatch.setattr(long, "quietly_drawn", lambda: None)
     monkeypatch.setattr(long.resource, "setrlimit", lambda *_: None)

@@ -107,17 +107,6 @@ def test_counts_and_durations_ridge(family, model, fit_intercept, memory, make_s
     assert ours == pytest.approx(theirs(model, problem), rel=1e-7, abs=1e-8)
 
 
-@pytest.fixture(scope="module")
-def skglm():
-    """skglm without its just-in-time compilation, which takes longer than these problems."""
-    numba = pytest.importorskip("numba")
-    before, numba.config.DISABLE_JIT = numba.config.DISABLE_JIT, True
-    module = pytest.importorskip("skglm")
-
-    yield module
-    numba.config.DISABLE_JIT = before
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("penalty", [L1(), ElasticNet(0.6)], ids=str)
 @pytest.mark.parametrize("family", families.EXAMPLES, ids=str)

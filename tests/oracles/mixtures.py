@@ -214,9 +214,10 @@ class Row:
         """The recent mean deviance, of the first rows about by the squares of their numbers; its weight."""
         if self.n < 2 or not self.family.has_scale:
             return self.phi, self.phi_weight
-        deviance = max(2 * float(self.excess(self.eta)), (1e-14 * self.y) ** 2 if self.family.quadratic else 0.0)
+        deviance = 2 * max(float(self.excess(self.eta)), 0.0)
         if self.phi > 0:
-            deviance = min(deviance, 2 * CAP * self.phi)
+            rounding = (1e-14 * self.y) ** 2 if self.family.quadratic else 0.0
+            deviance = max(min(deviance, 2 * CAP * self.phi), rounding)
         weight = min(0.98, self.phi_weight / (self.phi_weight + 2 / 3)) * self.phi_weight + 1
         return self.phi + (deviance - self.phi) / weight, weight
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import skglm
 from sklearn.linear_model import LogisticRegression
 
 from streamlasso import RAPClassifier, RAPRegressor, progressive
@@ -46,7 +45,7 @@ def stream():
 
 
 @pytest.mark.parametrize("lam", [0.02, 0.2, 0.4])
-def test_it_is_skglms_group_lasso(stream, lam):
+def test_it_is_skglms_group_lasso(stream, lam, skglm):
     X, y = stream
     model = RAPRegressor(penalty=GROUPS, tuner=Fixed(lam), memory=1.0, standardize=False).fit(X, y)
     groups = [[0, 1, 2], [3, 4], [5]]

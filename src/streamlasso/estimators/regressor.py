@@ -48,7 +48,7 @@ class RAPRegressor(RegressorMixin, FamilyParameters, RAP[float, Selected]):
     >>> y = 2 * X[:, 1] + rng.normal(size=500)
     >>> model = RAPRegressor().partial_fit(X, y)
     >>> model.predict([[0.0, 1.0, 0.0, 0.0, 0.0]]).round(1)
-    array([1.9])
+    array([2.])
     >>> model.selected_.support, model.n_seen_
     (array([1]), 500)
     """
@@ -86,7 +86,7 @@ class RAPRegressor(RegressorMixin, FamilyParameters, RAP[float, Selected]):
         >>> X = rng.normal(size=(2000, 3))
         >>> y = X[:, 0] + rng.normal(size=2000)
         >>> RAPRegressor().fit(X, y).predict_interval([[1.0, 0.0, 0.0]], coverage=0.9).round(1)
-        array([[-0.7,  2.9]])
+        array([[-0.8,  2.9]])
         """
         return interval_of(self._first, self._decide(X)[:, 0], coverage)
 

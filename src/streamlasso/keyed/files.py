@@ -23,7 +23,7 @@ from streamlasso.core.base.state import NoRoom
 from streamlasso.keyed.models import Models
 
 MAGIC = b"\x89SLKEYS\n"
-VERSION = 1
+VERSION = 2
 LENGTHS = struct.Struct("<QQQQ")
 
 

@@ -51,9 +51,9 @@ class Noise(Stateful):
         deviance: cython.double
         if not self.scaled:
             return 0
-        deviance = max(2.0 * (self.family.loss_at(y, eta) - least), self.rounding * y * y)
+        deviance = 2.0 * max(self.family.loss_at(y, eta) - least, 0.0)
         if self.dispersion > 0.0:
-            deviance = min(deviance, 2.0 * self.cap * self.dispersion)
+            deviance = max(min(deviance, 2.0 * self.cap * self.dispersion), self.rounding * y * y)
         decay: cython.double = min(DISPERSION_DECAY, self.dispersion_weight / (self.dispersion_weight + YOUNG))
         self.dispersion_weight = decay * self.dispersion_weight + 1.0
         self.dispersion += (deviance - self.dispersion) / self.dispersion_weight

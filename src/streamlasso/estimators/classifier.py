@@ -161,11 +161,13 @@ class RAPClassifier(KeepsRecent, ClassifierMixin, RAP[float | np.ndarray, Select
     @property
     @between_rows
     def coef_(self) -> np.ndarray:
+        """The coefficients now, a row per model; of mixtures, their averages."""
         return np.vstack([learner.coef for learner in self._fitted()])
 
     @property
     @between_rows
     def intercept_(self) -> np.ndarray:
+        """The intercepts now, one per model."""
         return np.array([learner.intercept for learner in self._fitted()])
 
     def _by_model(self, values: list[Any]) -> Any:

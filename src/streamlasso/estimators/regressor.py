@@ -102,4 +102,5 @@ class RAPRegressor(RegressorMixin, FamilyParameters, RAP[float, Selected]):
     @property
     @between_rows
     def coef_(self) -> np.ndarray:
+        """The coefficients now; of a mixture, their average."""
         return self._first.coef

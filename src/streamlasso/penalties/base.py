@@ -40,7 +40,7 @@ class Penalty(Part):
         raise NotImplementedError
 
     def prox(self, u: np.ndarray, step: float) -> np.ndarray:
-        """The z with the least |z - u|^2 / 2 + step P(z)."""
+        """The z with the least `|z - u|^2 / 2 + step P(z)`."""
         raise NotImplementedError
 
     def dual_norm(self, g: np.ndarray) -> float:

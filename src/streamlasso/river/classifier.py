@@ -71,7 +71,7 @@ class RAPClassifier(
     >>> from streamlasso.river import RAPClassifier
     >>> model = RAPClassifier()
     >>> evaluate.progressive_val_score(datasets.Phishing(), model, metrics.Accuracy())
-    Accuracy: 90.31%
+    Accuracy: 89.83%
     """
 
     def __post_init__(self) -> None:

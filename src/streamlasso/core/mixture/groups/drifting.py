@@ -19,8 +19,8 @@ OF_LEVEL = cython.declare(cython.double, 0.1)
 
 
 def join(parts):
-    """Where experts may restart, and ridges are wanted."""
-    if parts.restarts and parts.tuner.competes and parts.tuner.runs > 0:
+    """Where experts may restart, and ridges are wanted; a class says too little of coefficients that move."""
+    if parts.restarts and parts.tuner.competes and parts.tuner.runs > 0 and not parts.family.binary:
         first, ridges = parts.n, ridges_of(parts, 1)
         parts.groups.append(Drifting("drifting", first, 1, PRIOR, parts.carry(), *ridges))
 

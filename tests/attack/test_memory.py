@@ -80,7 +80,8 @@ def ran(code):
         text=True,
         timeout=120,
         check=False,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        # Large blocks come from the system, and not from what happens to be free in the heap.
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "MALLOC_MMAP_THRESHOLD_": "65536"},
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.strip()

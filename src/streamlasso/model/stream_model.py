@@ -40,7 +40,7 @@ class StreamModel:
     It grows with its stream: features and classes appear, and rows may have no target. `state` is what `state()` gave
     when the estimator was saved.
 
-    record : of all rows, for a report; None where nobody wants one
+    record : of all rows, for a report; None where none is wanted
     errors : how far targets fall from their predictions; None for classes, and for a model that Python saved
     coverage : of the intervals that are predicted; None if none are
     competition : where the baselines compete with the model, their weights

@@ -23,7 +23,7 @@ class Request:
         self.future: asyncio.Future[None]
 
     def finish(self) -> None:
-        """Wake whoever waits; on the event loop."""
+        """Wake the tasks that wait; on the event loop."""
         if not self.future.done():
             self.future.set_result(None)
 

@@ -52,7 +52,7 @@ def started(encoder: Encoder, settings: ModelSettings) -> StreamModel:
     learning = stream_model(
         encoder, {"memory": settings.memory, "tuner": as_tuner(settings.tuner)}, competes=settings.lags is None
     )
-    # Nobody asks for intervals.
+    # Intervals are not asked for.
     learning.errors = None
     return learning
 
